@@ -1,0 +1,46 @@
+# Two commands on a fresh machine: `make demo` and `make test`.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+GO ?= go
+TOOL := $(GO) tool -modfile=deploy/tools.mod
+TESTSUM := $(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --
+FUZZTIME ?= 60s
+
+.PHONY: help build demo test setup unit integration lint bench fuzz soak clean
+
+help: ## what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## static binaries in bin/
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./cmd/worker ./cmd/publisher
+
+demo: build ## the whole path once, on a temporary directory
+	@./bin/worker demo
+
+test: setup lint unit integration ## everything, with its own set-up
+
+setup: ## installs and starts what the tests need; may be repeated
+	@integration/setup
+
+unit: ## one package at a time, with the race detector
+	@$(TESTSUM) -race ./cmd/... ./internal/... ./schemas/... ./deploy/...
+
+integration: build ## against real servers, engines and clients
+	@$(TESTSUM) -timeout 9m ./integration/...
+
+lint: ## vet, static analysis, layers
+	@test -z "$$(gofmt -l cmd internal integration schemas deploy)" || { gofmt -l cmd internal integration schemas deploy; echo 'not gofmt-ed: the files above'; exit 1; }
+	@$(TOOL) golangci-lint run ./...
+
+bench: build ## side by side with the floor, as ratios of one run
+	@$(GO) run ./integration/bench $(BENCH)
+
+fuzz: ## every fuzz target for FUZZTIME (60s) each
+	@integration/fuzz $(FUZZTIME)
+
+soak: ## long runs: leaks, hostile code, server restarts
+	@TOOLWORKER_SOAK=1 $(TESTSUM) -timeout 60m -run Soak ./internal/... ./integration/...
+
+clean: ## removes what was built
+	@rm -rf bin
