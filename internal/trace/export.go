@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/contrib/exporters/autoexport"
@@ -37,6 +38,22 @@ func exported(signal string) bool {
 			os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
 	}
 	return true
+}
+
+// settings names the variables that choose the exporter of a signal, with
+// their values, for an error. Headers, which may hold secrets, are not among them.
+func settings(signal string) string {
+	var set []string
+	for _, name := range []string{
+		"OTEL_" + signal + "_EXPORTER",
+		"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL",
+		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT",
+	} {
+		if value := os.Getenv(name); value != "" {
+			set = append(set, name+"="+value)
+		}
+	}
+	return strings.Join(set, " ")
 }
 
 // newSpanExporter returns nil when no traces are asked for.

@@ -100,7 +100,7 @@ func (t *Telemetry) Handler() http.Handler {
 func (t *Telemetry) traces(ctx context.Context, cfg Config, res *resource.Resource) error {
 	exporter, err := newSpanExporter(ctx)
 	if err != nil {
-		return fmt.Errorf("set up the span exporter (OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*): %w", err)
+		return fmt.Errorf("set up the span exporter (%s): %w", settings("TRACES"), err)
 	}
 	if exporter == nil && len(cfg.SpanProcessors) == 0 {
 		return nil
@@ -120,7 +120,7 @@ func (t *Telemetry) traces(ctx context.Context, cfg Config, res *resource.Resour
 func (t *Telemetry) metrics(ctx context.Context, cfg Config, res *resource.Resource) error {
 	reader, err := newMetricReader(ctx)
 	if err != nil {
-		return fmt.Errorf("set up the metric reader (OTEL_METRICS_EXPORTER, OTEL_EXPORTER_OTLP_*): %w", err)
+		return fmt.Errorf("set up the metric reader (%s): %w", settings("METRICS"), err)
 	}
 	opts := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithView(durationView())}
 	if reader != nil {
@@ -146,7 +146,7 @@ func (t *Telemetry) metrics(ctx context.Context, cfg Config, res *resource.Resou
 func (t *Telemetry) logs(ctx context.Context, _ Config, res *resource.Resource) error {
 	exporter, err := newLogExporter(ctx)
 	if err != nil {
-		return fmt.Errorf("set up the log exporter (OTEL_LOGS_EXPORTER, OTEL_EXPORTER_OTLP_*): %w", err)
+		return fmt.Errorf("set up the log exporter (%s): %w", settings("LOGS"), err)
 	}
 	if exporter == nil {
 		return nil
