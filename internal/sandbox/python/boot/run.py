@@ -1,0 +1,200 @@
+# One run: what the interpreter does with a script, from the first line to the
+# exit status, and the variable result beside it.
+
+
+class Request:
+    """One frame: the header is HEADER bytes, then limits, name, code and input."""
+
+    HEADER = 32
+
+    def __init__(self, read):
+        header = read(self.HEADER)
+        if header[:4] != b'PYR1':
+            raise ValueError('not a request frame')
+        name, code, data, self.value_bytes, self.value_depth, limits = (
+            int.from_bytes(header[i:i + 4], 'little') for i in range(4, 28, 4))
+        pairs = read(16 * limits)
+        self.limits = [(int.from_bytes(pairs[i:i + 4], 'little'), int.from_bytes(pairs[i + 8:i + 16], 'little'))
+                       for i in range(0, len(pairs), 16)]
+        self.name = read(name).decode('utf-8', 'replace')
+        self.code = read(code)
+        self.input = read(data)
+
+
+class ValuePipe:
+    """The descriptor of the value, and which file it was before the code ran."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        self.file = posix_fstat(fd)[:3]
+
+    def send(self, tag, payload):
+        # Closed by the code, and perhaps opened again as a file of its own.
+        if posix_fstat(self.fd)[:3] != self.file:
+            raise OSError(9, 'the code closed the descriptor of result')
+        write_all(self.fd, tag + len(payload).to_bytes(4, 'little') + payload)
+
+
+def run(request, pipe):
+    """Runs the request and ends the process."""
+    status = 1
+    fatal = False
+    main = ModuleType('__main__')
+    modules['__main__'] = main
+    scope = main.__dict__
+    scope['__builtins__'] = builtins
+    filename = '<%s>' % request.name
+    sys.argv = [request.name]
+    remember_source(filename, request.code)
+    try:
+        for resource_id, value in request.limits:
+            set_limit(resource_id, value)
+        scope['input_data'] = parse_input(request.input)
+        request.input = None
+        exec(compile(request.code, filename, 'exec', 0, True), scope)
+        status = 0
+    except SystemExit as exit:
+        status = exit_status(exit)
+    except KeyboardInterrupt as error:
+        report(error)
+        fatal = True
+    except BaseException as error:
+        status = exit_status_of(report(error))
+    try:
+        settrace(None)
+        setprofile(None)
+        setrecursionlimit(max(getrecursionlimit(), 1000))
+        join_threads()
+        run_exit_functions()
+        status = send_value(scope, request, pipe) or status
+        release(scope)
+    except BaseException as error:
+        strip(error)
+        show(error)
+        status = status or 1
+    if not flush_streams():
+        status = 120
+    if fatal:
+        interrupt()
+    posix_exit(status)
+
+
+def exit_status_of(reported):
+    # A status that sys.excepthook asked for, by SystemExit.
+    return 1 if reported is None else reported
+
+
+def set_limit(resource_id, value):
+    import resource
+    _, hard = resource.getrlimit(resource_id)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.setrlimit(resource_id, (value, value))
+
+
+class Scanner:
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float, parse_int = float, int
+
+    @staticmethod
+    def parse_constant(name):
+        raise ValueError('%s in the input' % name)
+
+
+def parse_input(data):
+    text = data.decode('utf-8').strip(' \t\r\n')
+    if text == '{}':
+        return {}
+    # Integers of any length, nesting as deep as the sender's decoder allows.
+    digits, depth = get_int_digits(), getrecursionlimit()
+    set_int_digits(0)
+    setrecursionlimit(max(depth, 20000))
+    try:
+        try:
+            from _json import make_scanner
+            value, end = make_scanner(Scanner)(text, 0)
+        except (ImportError, AttributeError, TypeError):
+            from json import loads
+            value, end = loads(text), len(text)
+        if end != len(text):
+            raise ValueError('more than one JSON value in the input')
+        return value
+    finally:
+        setrecursionlimit(depth)
+        set_int_digits(digits)
+
+
+def join_threads():
+    threading = modules.get('threading')
+    if threading is not None:
+        try:
+            threading._shutdown()
+        except BaseException as error:
+            strip(error)
+            show(error)
+
+
+def run_exit_functions():
+    atexit = modules.get('atexit')
+    if atexit is not None:
+        try:
+            atexit._run_exitfuncs()
+        except SystemExit:
+            pass
+        except BaseException:
+            pass  # already shown by atexit itself
+
+
+def send_value(scope, request, pipe):
+    if 'result' not in scope:
+        return 0
+    set_int_digits(0)
+    try:
+        payload, tag = encoder()(scope['result'], request.value_bytes, request.value_depth), b'v'
+    except BaseException as error:
+        payload, tag = describe(error).encode('utf-8', 'replace')[:4096], b'e'
+    try:
+        pipe.send(tag, payload)
+    except BaseException as error:
+        complain('result cannot be sent: %s' % describe(error))
+        return 1
+    return 0
+
+
+def encoder():
+    # Compiled when first needed: most code assigns no result.
+    if 'encode_value' not in own:
+        exec(compile(VALUE_SOURCE, own['__name__'], 'exec'), own)
+    return own['encode_value']
+
+
+def describe(error):
+    if type(error).__name__ == 'Unrepresentable':
+        return str(error)
+    return 'result: %s: %s' % (type(error).__name__, error)
+
+
+def release(scope):
+    # As at the interpreter's exit: what the code left open is closed, and so
+    # written. Not while daemon threads still use it; those end with the process.
+    import _thread
+    if _thread._count() == 0:
+        sys.last_type = sys.last_value = sys.last_traceback = None
+        for name in [n for n in scope if type(n) is str and n[:1] == '_' and n[:2] != '__'] + \
+                    [n for n in scope if type(n) is str and n != '__builtins__']:
+            scope[name] = None
+    import gc
+    gc.collect()
+    for thing in gc.get_objects():
+        if issubclass(type(thing), TextIOWrapper) or issubclass(type(thing), BufferedWriter):
+            try:
+                thing.flush()
+            except BaseException:
+                pass
+
+
+def interrupt():
+    import _signal
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    posix.kill(posix.getpid(), _signal.SIGINT)

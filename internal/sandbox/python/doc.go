@@ -1,0 +1,52 @@
+// Package python holds the bootstrap with which every Python process of this
+// system starts, cold or warm, and the two frames that travel to and from it.
+//
+// # The protocol of a cold start
+//
+// The interpreter is started as Argv says, with these descriptors:
+//
+//	0  /dev/null
+//	1  the output pipe: sys.stdout and sys.stderr, in the order written
+//	2  the same pipe as 1
+//	3  RequestFD, read end: the frame that Request.Frame gives, then EOF
+//	4  ValueFD, write end: read it with ReadValue until EOF, while the process runs
+//
+// Nothing else is inherited. The code, its name and its input travel in the
+// frame only: never in argv, the environment or a file. An interpreter whose
+// RequestFD ends before the first byte exits with status 0, so that one can be
+// started ahead of its request and dropped. Write the frame from a goroutine
+// of its own, or from a memfd: it may be larger than a pipe holds.
+//
+// The process behaves like python3 with a script, from the first line to the
+// exit status: SystemExit, tracebacks (with source lines, without frames of
+// the bootstrap), threads joined, atexit run, open files flushed. What differs:
+//
+//   - sys.argv is [name], tracebacks name the file <name>, and input_data holds
+//     the parsed input;
+//   - sys.stdout and sys.stderr are UTF-8 whatever the locale is;
+//   - the functions on the call stack below the module (traceback.print_stack,
+//     inspect.stack) show the bootstrap;
+//   - at the end the globals are cleared and the process leaves with _exit: the
+//     modules of the standard library are not torn down one by one.
+//
+// # Frames
+//
+// All integers are little-endian and unsigned. The request:
+//
+//	offset  size
+//	     0     4  "PYR1"
+//	     4     4  length of the name
+//	     8     4  length of the code
+//	    12     4  length of the input
+//	    16     4  most bytes of the value
+//	    20     4  most levels of the value
+//	    24     4  number of limits
+//	    28     4  0
+//	    32        limits, 16 bytes each: resource (4), 0 (4), soft and hard limit (8)
+//	              name, code, input
+//
+// The value: nothing when the variable result is unassigned, or the process
+// ended before its end; else one byte (v: strict JSON, e: the reason why it
+// has no strict JSON form), the length (4), the bytes. It comes from the
+// untrusted side and is checked by ReadValue.
+package python
