@@ -41,7 +41,7 @@ func runCold(t testing.TB, r *Request, env ...string) outcome {
 	valueRead, valueWrite := pipe(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	argv := Argv(python.Path, Cold)
+	argv := python.Cold.Argv
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin"}, env...)
 	cmd.Dir = t.TempDir()
@@ -55,7 +55,7 @@ func runCold(t testing.TB, r *Request, env ...string) outcome {
 	valueWrite.Close()
 	go func() {
 		defer requestWrite.Close()
-		_, _ = requestWrite.Write(frame)
+		_, _ = requestWrite.Write(append(python.Cold.Prologue[:len(python.Cold.Prologue):len(python.Cold.Prologue)], frame...))
 	}()
 	value, reason, err := ReadValue(valueRead, r.ValueBytes)
 	if err != nil {
@@ -92,10 +92,13 @@ func TestStartedAheadAndDropped(t *testing.T) {
 	}
 	requestRead, requestWrite := pipe(t)
 	valueRead, valueWrite := pipe(t)
-	argv := Argv(python.Path, Cold)
+	argv := python.Cold.Argv
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.ExtraFiles = []*os.File{requestRead, valueWrite}
 	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := requestWrite.Write(python.Cold.Prologue); err != nil {
 		t.Fatal(err)
 	}
 	requestWrite.Close()

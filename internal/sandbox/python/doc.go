@@ -3,19 +3,20 @@
 //
 // # The protocol of a cold start
 //
-// The interpreter is started as Argv says, with these descriptors:
+// Resolve finds the interpreter and has it compile the bootstrap. Each process
+// is then started with Interpreter.Cold.Argv and these descriptors:
 //
 //	0  /dev/null
 //	1  the output pipe: sys.stdout and sys.stderr, in the order written
 //	2  the same pipe as 1
-//	3  RequestFD, read end: the frame that Request.Frame gives, then EOF
+//	3  RequestFD, read end: Interpreter.Cold.Prologue, the frame of Request.Frame, EOF
 //	4  ValueFD, write end: read it with ReadValue until EOF, while the process runs
 //
 // Nothing else is inherited. The code, its name and its input travel in the
 // frame only: never in argv, the environment or a file. An interpreter whose
-// RequestFD ends before the first byte exits with status 0, so that one can be
-// started ahead of its request and dropped. Write the frame from a goroutine
-// of its own, or from a memfd: it may be larger than a pipe holds.
+// RequestFD ends before the frame exits with status 0, so that one can be
+// started ahead of its request (write the prologue at once) and dropped. Write
+// from a goroutine of its own, or pass a memfd: a pipe holds 64 KiB.
 //
 // The process behaves like python3 with a script, from the first line to the
 // exit status: SystemExit, tracebacks (with source lines, without frames of

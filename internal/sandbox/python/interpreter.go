@@ -16,6 +16,8 @@ type Interpreter struct {
 	// Dirs are the directories that a start reads, absolute, resolved, none
 	// below another: the prefix, and what of the standard library lies elsewhere.
 	Dirs []string
+	// Cold is the bootstrap of one request in a fresh process.
+	Cold *Program
 }
 
 // OldestVersion is the oldest Python that the bootstrap is written for.
@@ -26,8 +28,14 @@ real = os.path.realpath
 dirs = [sys.base_prefix, sys.base_exec_prefix, os.path.dirname(os.__file__)] + sys.path
 print(json.dumps([real(sys.executable), sys.version_info[:2], sorted({real(d) for d in dirs if os.path.isdir(d)})]))`
 
-// Resolve finds the interpreter that name stands for: a path, or a command of
-// PATH. It fails when there is none, or it is older than OldestVersion.
+// Descriptors of a cold start.
+const (
+	RequestFD = 3
+	ValueFD   = 4
+)
+
+// Resolve finds the interpreter that name stands for, a path or a command of
+// PATH, and has it compile the bootstrap. It fails when there is none, or it is older than OldestVersion.
 func Resolve(ctx context.Context, name string) (*Interpreter, error) {
 	out, err := exec.CommandContext(ctx, name, "-I", "-S", "-c", describe).Output()
 	if err != nil {
@@ -42,6 +50,9 @@ func Resolve(ctx context.Context, name string) (*Interpreter, error) {
 			name, i.Version[0], i.Version[1], OldestVersion[0], OldestVersion[1])
 	}
 	i.Dirs = outermost(i.Dirs)
+	if i.Cold, err = i.compile(ctx, coldPart); err != nil {
+		return nil, err
+	}
 	return &i, nil
 }
 

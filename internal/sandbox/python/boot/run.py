@@ -151,7 +151,7 @@ def send_value(scope, request, pipe):
         return 0
     set_int_digits(0)
     try:
-        payload, tag = encoder()(scope['result'], request.value_bytes, request.value_depth), b'v'
+        payload, tag = encode_value(scope['result'], request.value_bytes, request.value_depth), b'v'
     except BaseException as error:
         payload, tag = describe(error).encode('utf-8', 'replace')[:4096], b'e'
     try:
@@ -162,15 +162,8 @@ def send_value(scope, request, pipe):
     return 0
 
 
-def encoder():
-    # Compiled when first needed: most code assigns no result.
-    if 'encode_value' not in own:
-        exec(compile(VALUE_SOURCE, own['__name__'], 'exec'), own)
-    return own['encode_value']
-
-
 def describe(error):
-    if type(error).__name__ == 'Unrepresentable':
+    if type(error) is Unrepresentable:
         return str(error)
     return 'result: %s: %s' % (type(error).__name__, error)
 
