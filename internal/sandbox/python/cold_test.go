@@ -23,6 +23,7 @@ type outcome struct {
 	output string
 	value  string // "" when unassigned
 	reason string
+	cpu    time.Duration
 	exit   int // 128 + n for signal n
 }
 
@@ -68,7 +69,8 @@ func runCold(t testing.TB, r *Request, env ...string) outcome {
 	if ctx.Err() != nil {
 		t.Fatalf("still running after 20 s; output %q", output.String())
 	}
-	o := outcome{output: output.String(), value: string(value), reason: reason, exit: cmd.ProcessState.ExitCode()}
+	o := outcome{output: output.String(), value: string(value), reason: reason, exit: cmd.ProcessState.ExitCode(),
+		cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
 		o.exit = 128 + int(status.Signal())
 	}
