@@ -1,0 +1,54 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/toolworker/toolworker/internal/tool"
+)
+
+// Config says how a Runner confines what it runs. The zero value is a good one.
+type Config struct {
+	// Require is the weakest level accepted. "" takes the strongest that the
+	// machine can do, but never none; none is taken only when it is asked for.
+	Require tool.Isolation
+	// Level forces one level, "" takes the strongest.
+	Level tool.Isolation
+	// Interpreter is the Python of inline code and of commands that begin
+	// with "python3": a path or a name, "" chooses by the rule of FindInterpreter.
+	Interpreter string
+	// Executable is the binary that calls Main, by default this process's own.
+	Executable string
+	// Log receives what an operator should know; nil discards it.
+	Log *slog.Logger
+}
+
+// WithDefaults returns c with every unset member that has a default set.
+func (c Config) WithDefaults() Config {
+	c.Executable = cmp.Or(c.Executable, "/proc/self/exe")
+	if c.Level == "" && c.Require == tool.IsolationNone {
+		c.Level = tool.IsolationNone
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if _, err := tool.ParseIsolation(string(c.Require)); err != nil {
+		return fmt.Errorf("require isolation %w", err)
+	}
+	if _, err := tool.ParseIsolation(string(c.Level)); err != nil {
+		return fmt.Errorf("isolation level %w", err)
+	}
+	if c.Level != "" && !c.Level.AtLeast(c.Require) {
+		return fmt.Errorf("isolation level %q is below the required %q", c.Level, c.Require)
+	}
+	if !filepath.IsAbs(c.Executable) {
+		return fmt.Errorf("executable %q: expected an absolute path", c.Executable)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package shim
+
+import (
+	"errors"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolworker/toolworker/internal/sandbox/frame"
+	"github.com/toolworker/toolworker/internal/sandbox/launch"
+)
+
+// Main runs the shim and never returns.
+func Main() {
+	debug.SetGCPercent(-1) // it lives as long as one run and holds next to nothing
+	control := os.NewFile(ControlFD, "control")
+	report, ok := serve(control)
+	if report != nil {
+		// A worker that does not listen any more needs no answer.
+		_ = report.Write(control)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func failed(step string, err error) (*frame.Report, bool) {
+	r := &frame.Report{Kind: frame.Failed, Step: step}
+	var errno syscall.Errno
+	var start *launch.Error
+	switch {
+	case errors.As(err, &start):
+		r.Step, r.Errno = start.Step, uint32(start.Errno)
+	case errors.As(err, &errno):
+		r.Step, r.Errno = step+": "+err.Error(), uint32(errno)
+	default:
+		r.Step = step + ": " + err.Error()
+	}
+	return r, false
+}
+
+// serve does what the worker asks and gives the last thing to say.
+func serve(control *os.File) (*frame.Report, bool) {
+	// Whatever the worker was started with must not reach the tool.
+	if err := unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return failed("close descriptors", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return failed("hide from tracers", err)
+	}
+	var s Setup
+	if err := frame.ReadSetup(control, &s); err != nil {
+		return nil, false // the worker is gone, or is no worker
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return failed("become subreaper", err)
+	}
+	return s.run(control)
+}
+
+func (s *Setup) run(control *os.File) (*frame.Report, bool) {
+	child := launch.Child{
+		Argv: s.Argv, Env: s.Env, Dir: s.Dir,
+		UID: s.UID, GID: s.GID, DropCaps: s.DropCaps, NoNewPrivs: s.NoNewPrivs,
+		Ruleset: -1, Limits: s.Limits, OOMFirst: s.OOMFirst,
+	}
+	for i := range s.Files {
+		child.Files = append(child.Files, FilesFD+i)
+	}
+	pid, err := child.Start()
+	if err != nil {
+		return failed("start", err)
+	}
+	for _, fd := range child.Files {
+		unix.Close(fd) // or the worker would never see the end of the output
+	}
+	main, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		killTree()
+		return failed("open process", err)
+	}
+	started := frame.Report{Kind: frame.Started}
+	if err := started.Write(control); err != nil {
+		killTree()
+		return nil, false
+	}
+	var killed atomic.Bool
+	go func() {
+		frame.ReadKill(control) // or the worker's death
+		killed.Store(true)
+		_ = unix.PidfdSendSignal(main, unix.SIGKILL, nil, 0)
+	}()
+	status := wait(pid)
+	killTree()
+	r := &frame.Report{Kind: frame.Exited, Status: uint32(status), Killed: killed.Load()}
+	r.CPU, r.MaxRSS = used()
+	return r, true
+}
+
+// wait reaps until the main process has ended.
+func wait(pid int) unix.WaitStatus {
+	for {
+		var ws unix.WaitStatus
+		p, err := unix.Wait4(-1, &ws, 0, nil)
+		switch {
+		case err == nil && p == pid:
+			return ws
+		case err == unix.ECHILD: // cannot be: nobody else reaps
+			return 0
+		}
+	}
+}
+
+// used is what all reaped descendants used: cpu time in sum, memory of the
+// largest in bytes.
+func used() (time.Duration, int64) {
+	var ru unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &ru); err != nil {
+		return 0, 0
+	}
+	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano()), ru.Maxrss << 10
+}
