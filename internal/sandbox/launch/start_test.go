@@ -44,7 +44,7 @@ func TestChildHasItsDescriptorsAndNoOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(inherited)
-	c := base("sh", "-c", "for f in $(seq 0 60); do [ -e /proc/$$/fd/$f ] && printf "%s " $f; done; readlink /proc/$$/fd/1 /proc/$$/fd/3 | uniq | wc -l")
+	c := base("sh", "-c", "for f in $(seq 0 60); do [ -e /proc/$$/fd/$f ] && printf '%s ' $f; done; readlink /proc/$$/fd/1 /proc/$$/fd/3 | uniq | wc -l")
 	// Crossing each other: 1 and 3 both become the pipe, whatever numbers they had.
 	c.Files = []int{int(leak.Fd()), int(w.Fd()), 2, int(w.Fd())}
 	pid, err := c.Start()
