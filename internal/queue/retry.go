@@ -1,0 +1,38 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = 2 * time.Second
+)
+
+// persist calls op until it succeeds, fails for good (an error that is not
+// transient), or ctx ends. It waits a growing time between calls, cut short
+// when the connection comes back.
+func (c *Client) persist(ctx context.Context, what string, op func(context.Context) error) error {
+	for delay := firstRetry; ; delay = min(2*delay, lastRetry) {
+		changed := c.change()
+		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
+		err := op(attempt)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if !transient(ctx, err) {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		c.log.Debug("retrying", "what", what, "error", err)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", what, err)
+		case <-changed:
+		case <-time.After(delay/2 + rand.N(delay)):
+		}
+	}
+}
