@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/toolworker/toolworker/internal/queue"
 )
 
 // EnvPrefix starts the environment variable of every flag.
@@ -52,6 +54,12 @@ func New(name string, grammar any, opts ...kong.Option) (*kong.Kong, error) {
 		kong.Name(name),
 		kong.DefaultEnvars(EnvPrefix),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+		kong.ExplicitGroups([]kong.Group{{Key: "nats", Title: "Connection:"}}),
+		kong.Vars{
+			"data_dir":       queue.DefaultDataDir,
+			"subject_prefix": queue.DefaultSubjectPrefix,
+			"stream_prefix":  queue.DefaultStreamPrefix,
+		},
 		kong.Exit(func(int) { panic(errHelp) }),
 	}, opts...)...)
 }
