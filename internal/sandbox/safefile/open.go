@@ -25,10 +25,13 @@ func (r *Root) open(parts []string, flags int) (int, error) {
 		fd, err := r.open2(join(parts), flags)
 		// EPERM is what a container's seccomp filter says to calls that it
 		// does not know; opening for reading has no other reason to.
-		if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
+		if err == unix.ENOSYS || err == unix.EPERM {
+			walkOnly.Store(true)
+		} else if err != unix.ENOTDIR {
 			return fd, err
 		}
-		walkOnly.Store(true)
+		// ENOTDIR is also said of a symlink where O_DIRECTORY is asked for:
+		// the walk tells them apart.
 	}
 	return r.walk(parts, flags)
 }
@@ -56,7 +59,7 @@ func (r *Root) from(f func(root int) (int, error)) (fd int, err error) {
 		return -1, err
 	}
 	if controlErr := raw.Control(func(root uintptr) { fd, err = f(int(root)) }); controlErr != nil {
-		return -1, controlErr
+		return -1, os.ErrClosed
 	}
 	return fd, err
 }

@@ -24,8 +24,8 @@ func (r *Root) Resolve(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w := walker{root: r, left: components(name)}
-	defer w.close()
+	w := walker{root: r, dir: -1, left: components(name)}
+	defer w.stand(-1)
 	for len(w.left) > 0 {
 		if err := w.step(); err != nil {
 			return "", explain("resolve", path, err)
@@ -38,8 +38,8 @@ func (r *Root) Resolve(path string) (string, error) {
 type walker struct {
 	root    *Root
 	names   []string // the way from the root
-	fds     []int    // a descriptor for each of names
-	missing []string // components below a name that does not exist or is no directory
+	dir     int      // where names lead; -1: the root's own descriptor
+	missing []string // from the first component on that does not exist or is no directory
 	left    []string
 	links   int
 }
@@ -54,29 +54,44 @@ func (w *walker) step() error {
 		w.missing = append(w.missing, part)
 		return nil
 	}
-	return w.root.at(w.fds, func(dir int) error {
-		fd, err := retry(func() (int, error) {
+	fd, err := w.look(part)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		w.missing = append(w.missing, part)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		w.names = append(w.names, part)
+		w.stand(fd)
+		return nil
+	case unix.S_IFLNK:
+		err = w.follow(fd)
+	default:
+		w.missing = append(w.missing, part)
+	}
+	unix.Close(fd)
+	return err
+}
+
+// look opens a component of the directory at hand, a symlink itself.
+func (w *walker) look(part string) (int, error) {
+	open := func(dir int) (int, error) {
+		return retry(func() (int, error) {
 			return unix.Openat(dir, part, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		})
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-			w.missing = append(w.missing, part)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		var st unix.Stat_t
-		if err := unix.Fstat(fd, &st); err != nil {
-			unix.Close(fd)
-			return err
-		}
-		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
-			w.names, w.fds = append(w.names, part), append(w.fds, fd)
-			return nil
-		}
-		defer unix.Close(fd)
-		return w.follow(fd)
-	})
+	}
+	if w.dir >= 0 {
+		return open(w.dir)
+	}
+	return w.root.from(open)
 }
 
 // up goes to the parent directory.
@@ -87,9 +102,18 @@ func (w *walker) up() error {
 	case len(w.names) == 0:
 		return fmt.Errorf("%w %s", ErrEscape, w.root.path)
 	}
-	last := len(w.names) - 1
-	unix.Close(w.fds[last])
-	w.names, w.fds = w.names[:last], w.fds[:last]
+	// From the root again: the parent of a directory that was moved meanwhile
+	// could be anywhere.
+	w.names = w.names[:len(w.names)-1]
+	if len(w.names) == 0 {
+		w.stand(-1)
+		return nil
+	}
+	fd, err := w.root.open(w.names, unix.O_PATH)
+	if err != nil {
+		return err
+	}
+	w.stand(fd)
 	return nil
 }
 
@@ -109,26 +133,18 @@ func (w *walker) follow(fd int) error {
 		if err != nil {
 			return fmt.Errorf("symlink to %w", err)
 		}
-		w.close()
+		w.names = nil
+		w.stand(-1)
 		target = below
 	}
 	w.left = slices.Concat(components(target), w.left)
 	return nil
 }
 
-// close goes back to the root.
-func (w *walker) close() {
-	for _, fd := range w.fds {
-		unix.Close(fd)
+// stand makes fd the directory at hand.
+func (w *walker) stand(fd int) {
+	if w.dir >= 0 {
+		unix.Close(w.dir)
 	}
-	w.names, w.fds = nil, nil
-}
-
-// at calls f with the innermost directory of fds, or the root's.
-func (r *Root) at(fds []int, f func(dir int) error) error {
-	if len(fds) > 0 {
-		return f(fds[len(fds)-1])
-	}
-	_, err := r.from(func(root int) (int, error) { return root, f(root) })
-	return err
+	w.dir = fd
 }
