@@ -55,6 +55,8 @@ type Client struct {
 	mu          sync.Mutex
 	onReconnect []func()
 	changed     chan struct{} // closed and replaced at every change of the connection
+
+	stores sync.Map // handles of object stores by name
 }
 
 // Connect connects to the server that o names.

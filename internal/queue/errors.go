@@ -34,6 +34,7 @@ var (
 const (
 	codeStorageFull            = 10047 // insufficient storage resources available
 	codeMaxMsgs                = 10077 // stream store failed: the message says which limit
+	codeNoSequence             = 10043 // no message with this sequence
 	codeDuplicateConflict      = 10158 // a message with the same id is being stored
 	codeWrongLastSequence      = jetstream.JSErrCodeStreamWrongLastSequence
 	codeWrongLastSequenceConst = jetstream.JSErrCodeStreamWrongLastSequenceConstant
@@ -55,6 +56,9 @@ func apiCode(err error) jetstream.ErrorCode {
 // transient reports whether the same call may succeed later: everything but
 // an answer of the server that says no, and the end of ctx.
 func transient(ctx context.Context, err error) bool {
+	if errors.As(err, new(permanent)) {
+		return false
+	}
 	if ctx.Err() != nil || errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrMaxPayload) {
 		return false
 	}

@@ -16,13 +16,21 @@ const (
 // transient), or ctx ends. It waits a growing time between calls, cut short
 // when the connection comes back.
 func (c *Client) persist(ctx context.Context, what string, op func(context.Context) error) error {
+	return c.persistWithin(ctx, what, requestTimeout, op)
+}
+
+// persistWithin is persist with a bound of its own for each call.
+func (c *Client) persistWithin(ctx context.Context, what string, timeout time.Duration, op func(context.Context) error) error {
 	for delay := firstRetry; ; delay = min(2*delay, lastRetry) {
 		changed := c.change()
-		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
+		attempt, cancel := context.WithTimeout(ctx, timeout)
 		err := op(attempt)
 		cancel()
 		if err == nil {
 			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w: %w", what, err, context.Cause(ctx))
 		}
 		if !transient(ctx, err) {
 			return fmt.Errorf("%s: %w", what, err)
@@ -30,7 +38,7 @@ func (c *Client) persist(ctx context.Context, what string, op func(context.Conte
 		c.log.Debug("retrying", "what", what, "error", err)
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", what, err)
+			return fmt.Errorf("%s: %w: %w", what, err, context.Cause(ctx))
 		case <-changed:
 		case <-time.After(delay/2 + rand.N(delay)):
 		}

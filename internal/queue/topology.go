@@ -110,7 +110,7 @@ func (t Topology) parts() []part {
 		bucket(n.CatalogBucket(), "Tools, projects and switches", catalogHistory, 0),
 		bucket(n.AttemptsBucket(), "Starts of requests that were delivered again", 1, attemptsAge),
 		bucket(n.WorkersBucket(), "Workers that are alive", 1, workersAge),
-		store(n.PayloadsStore(), "Large members of results", resultsAge),
+		storePart(n.PayloadsStore(), "Large members of results", resultsAge),
 	}
 	for i := range parts {
 		parts[i].setReplicas(t.replicas())
@@ -145,7 +145,7 @@ func bucket(name, description string, history uint8, ttl time.Duration) part {
 	}
 }
 
-func store(name, description string, ttl time.Duration) part {
+func storePart(name, description string, ttl time.Duration) part {
 	return part{
 		kind:   KindStore,
 		store:  jetstream.ObjectStoreConfig{Bucket: name, Description: description, TTL: ttl},
@@ -157,3 +157,5 @@ func (p *part) setReplicas(n int) {
 	p.stream.Replicas, p.kv.Replicas, p.store.Replicas = n, n, n
 	p.name = cmp.Or(p.kv.Bucket, p.store.Bucket, p.stream.Name)
 }
+
+func streamNamed(name string) jetstream.StreamConfig { return jetstream.StreamConfig{Name: name} }
