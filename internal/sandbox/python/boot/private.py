@@ -5,6 +5,9 @@
 import builtins
 import posix
 import sys
+from _signal import SIG_DFL, SIGINT, signal as set_signal
+from _thread import _count as thread_count
+from gc import collect, get_objects
 
 own = globals()
 modules = sys.modules
@@ -15,6 +18,7 @@ set_int_digits = getattr(sys, 'set_int_max_str_digits', lambda digits: None)
 get_int_digits = getattr(sys, 'get_int_max_str_digits', lambda: 0)
 posix_read, posix_write, posix_exit = posix.read, posix.write, posix._exit
 posix_fstat, posix_close = posix.fstat, posix.close
+posix_kill, posix_getpid = posix.kill, posix.getpid
 ModuleType = type(sys)
 
 

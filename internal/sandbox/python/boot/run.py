@@ -26,9 +26,12 @@ class ValuePipe:
 
     def __init__(self, fd):
         self.fd = fd
+        self.owner = posix_getpid()
         self.file = posix_fstat(fd)[:3]
 
     def send(self, tag, payload):
+        if posix_getpid() != self.owner:
+            return  # a fork of the code's, come to its own end
         # Closed by the code, and perhaps opened again as a file of its own.
         if posix_fstat(self.fd)[:3] != self.file:
             raise OSError(9, 'the code closed the descriptor of result')
@@ -140,10 +143,8 @@ def run_exit_functions():
     if atexit is not None:
         try:
             atexit._run_exitfuncs()
-        except SystemExit:
-            pass
         except BaseException:
-            pass  # already shown by atexit itself
+            pass  # shown by atexit itself
 
 
 def send_value(scope, request, pipe):
@@ -171,16 +172,21 @@ def describe(error):
 def release(scope):
     # As at the interpreter's exit: what the code left open is closed, and so
     # written. Not while daemon threads still use it; those end with the process.
-    import _thread
-    if _thread._count() == 0:
+    flush_files()
+    if thread_count() == 0:
         sys.last_type = sys.last_value = sys.last_traceback = None
-        for name in [n for n in scope if type(n) is str and n[:1] == '_' and n[:2] != '__'] + \
-                    [n for n in scope if type(n) is str and n != '__builtins__']:
-            scope[name] = None
-    import gc
-    gc.collect()
-    for thing in gc.get_objects():
-        if issubclass(type(thing), TextIOWrapper) or issubclass(type(thing), BufferedWriter):
+        names = [name for name in scope if type(name) is str and name != '__builtins__']
+        for private in (True, False):
+            for name in names:
+                if (name[:1] == '_' and name[:2] != '__') is private:
+                    scope[name] = None
+        collect()
+        flush_files()
+
+
+def flush_files():
+    for thing in get_objects():
+        if issubclass(type(thing), (TextIOWrapper, BufferedWriter)) and thing is not stdout:
             try:
                 thing.flush()
             except BaseException:
@@ -188,6 +194,5 @@ def release(scope):
 
 
 def interrupt():
-    import _signal
-    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-    posix.kill(posix.getpid(), _signal.SIGINT)
+    set_signal(SIGINT, SIG_DFL)
+    posix_kill(posix_getpid(), SIGINT)

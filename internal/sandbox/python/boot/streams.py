@@ -36,16 +36,40 @@ def open_streams():
 
 
 def flush_streams():
-    # False when something could not be written, as the interpreter's own exit.
+    # False when something could not be written, as at the interpreter's exit.
     done = True
-    for stream in (getattr(sys, 'stdout', None), stdout, getattr(sys, 'stderr', None)):
+    current = getattr(sys, 'stdout', None)
+    try:
+        if current is not None and not is_closed(current):
+            current.flush()
+    except BaseException as error:
+        done = False
+        complain('Exception ignored in: %s\n%s: %s' % (name_of(current), type(error).__name__, error))
+    try:
+        if not is_closed(getattr(sys, 'stderr', None)):
+            sys.stderr.flush()
+    except BaseException:
+        done = False
+    if current is not stdout:
         try:
-            if stream is not None and not getattr(stream, 'closed', False):
-                stream.flush()
-        except BaseException as error:
-            done = False
-            complain('Exception ignored while flushing %r: %r' % (getattr(stream, 'name', stream), error))
+            stdout.flush()
+        except BaseException:
+            pass
     return done
+
+
+def is_closed(stream):
+    try:
+        return stream is None or bool(stream.closed)
+    except BaseException:
+        return False
+
+
+def name_of(thing):
+    try:
+        return repr(thing)
+    except BaseException:
+        return object.__repr__(thing)
 
 
 def complain(text):
