@@ -54,12 +54,12 @@ func leaves(faults []Fault, e *jsonschema.ValidationError) []Fault {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
 		for _, name := range k.Missing {
-			faults = append(faults, Fault{at + "/" + escape(name), "missing, but required"})
+			faults = append(faults, Fault{at + "/" + EscapePointer(name), "missing, but required"})
 		}
 		return faults
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			faults = append(faults, Fault{at + "/" + escape(bound(name)), "unknown member"})
+			faults = append(faults, Fault{at + "/" + EscapePointer(bound(name)), "unknown member"})
 		}
 		return faults
 	case *kind.PropertyNames:
@@ -157,14 +157,15 @@ func pointer(tokens []string) string {
 	var b strings.Builder
 	for _, t := range tokens {
 		b.WriteByte('/')
-		b.WriteString(escape(t))
+		b.WriteString(EscapePointer(t))
 	}
 	return b.String()
 }
 
 var escaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-func escape(token string) string { return escaper.Replace(token) }
+// EscapePointer is a member name as a token of a JSON pointer.
+func EscapePointer(token string) string { return escaper.Replace(token) }
 
 // titleAt is the title of one of our schemas or subschemas; "" when it has
 // none or the location is somebody else's.
@@ -186,7 +187,7 @@ func (t titles) collect(location string, doc any) {
 			t[location] = title
 		}
 		for name, member := range v {
-			t.collect(location+"/"+escape(name), member)
+			t.collect(location+"/"+EscapePointer(name), member)
 		}
 	case []any:
 		for i, member := range v {

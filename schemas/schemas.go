@@ -22,6 +22,7 @@ var Files embed.FS
 const (
 	Tool    = "tool.schema.json"    // a tool of the catalogue
 	Project = "project.schema.json" // a project of the catalogue
+	Request = "request.schema.json" // the data of a request
 )
 
 // base is the address that the schemas' $id begin with.

@@ -80,7 +80,7 @@ func readValue(d *jsontext.Decoder) (any, error) {
 }
 
 func readNumber(d *jsontext.Decoder, s string) (any, error) {
-	if !numberInBounds(s) {
+	if !NumberInBounds(s) {
 		if len(s) > 40 {
 			s = s[:40] + "..."
 		}
@@ -90,7 +90,9 @@ func readNumber(d *jsontext.Decoder, s string) (any, error) {
 	return json.Number(s), nil
 }
 
-func numberInBounds(s string) bool {
+// NumberInBounds reports whether a JSON number is short enough, in its text and
+// in its decimal exponent, to be computed with exactly.
+func NumberInBounds(s string) bool {
 	if len(s) > MaxNumberLength {
 		return false
 	}
