@@ -1,0 +1,232 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/toolworker/toolworker/schemas"
+)
+
+// bucket reads the catalogue from the KV bucket. It is not safe for
+// concurrent use.
+type bucket struct {
+	handle *bucketHandle
+	mark   mark
+	seen   state
+	loaded bool // seen is of the bucket that was created then
+	since  time.Time
+	// cache has what was read last, by key: a reload reads what changed.
+	cache map[string]cached
+	// lacking counts how often in a row something that the manifest names
+	// was not there.
+	lacking int
+}
+
+// cached is one write of a key.
+type cached struct {
+	revision uint64
+	document *document
+}
+
+const (
+	// few is how many entries are read one by one; more are read in one go
+	// with their history.
+	few = 50
+	// patience is how often a manifest may name what is not there before it
+	// is taken at its word: a replica may lag behind.
+	patience = 3
+)
+
+// errLagging: the bucket is not yet readable as its manifest says.
+var errLagging = errors.New("entries of the new revision are not readable yet")
+
+// refresh reads the bucket if anything was written to it.
+func (b *bucket) refresh(ctx context.Context, prev *Snapshot) (*Snapshot, Faults, error) {
+	kv, at, err := b.handle.position(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b.loaded && b.mark.current(at) {
+		return nil, nil, nil
+	}
+	now, err := readState(ctx, kv)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !b.since.Equal(at.created) { // revisions of another bucket mean nothing here
+		b.loaded, b.cache, b.since = false, nil, at.created
+	}
+	b.mark.set(at)
+	if b.loaded && now.revision == b.seen.revision && now.revision != 0 && b.lacking == 0 {
+		return nil, nil, nil
+	}
+	next, faults, err := b.load(ctx, kv, now, prev)
+	if err != nil {
+		b.mark = mark{}
+		return nil, nil, err
+	}
+	b.seen, b.loaded = now, true
+	return next, faults, nil
+}
+
+// load reads the entries that are in force.
+func (b *bucket) load(ctx context.Context, kv jetstream.KeyValue, now state, prev *Snapshot) (*Snapshot, Faults, error) {
+	var cache map[string]cached
+	var lacking []string
+	var err error
+	if now.manifest != nil {
+		cache, lacking, err = b.read(ctx, kv, now.manifest)
+	} else {
+		cache, err = b.readAll(ctx, kv, now.revision)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	b.cache = cache
+	if len(lacking) == 0 {
+		b.lacking = 0
+	} else if b.lacking++; b.lacking <= patience {
+		return nil, nil, fmt.Errorf("read bucket %s: revision %d, %d of %d keys, such as %s: %w",
+			kv.Bucket(), now.revision, len(lacking), len(now.manifest.Entries), lacking[0], errLagging)
+	}
+
+	c := newCollation()
+	for key, found := range cache {
+		if e := found.document.entry; e != nil {
+			c.add(found.document.at(key, 0))
+			continue
+		}
+		r, _ := refOf(key)
+		c.refuse(key, r.kind, r.name, found.document.faultsAt(key, 0)...)
+	}
+	for _, key := range lacking {
+		r, _ := refOf(key)
+		c.refuse(key, r.kind, r.name, Fault{Place: Place{File: key}, Entry: title(r.kind, r.name),
+			Reason: fmt.Sprintf("revision %d of it is gone from the bucket: apply it again", now.manifest.Entries[key])})
+	}
+	next := c.snapshot(prev)
+	if now.revision != 0 && len(lacking) == 0 {
+		next.revision = strconv.FormatUint(now.revision, 10)
+	}
+	return next, c.faults, nil
+}
+
+// read returns what the manifest names, and the keys that are not there.
+func (b *bucket) read(ctx context.Context, kv jetstream.KeyValue, m *manifest) (map[string]cached, []string, error) {
+	cache := make(map[string]cached, len(m.Entries))
+	var wanted []string
+	for key, revision := range m.Entries {
+		if _, ok := refOf(key); !ok {
+			continue
+		}
+		if old, ok := b.cache[key]; ok && old.revision == revision {
+			cache[key] = old
+			continue
+		}
+		wanted = append(wanted, key)
+	}
+	if len(wanted) > few {
+		records, err := scan(ctx, kv, true, entryFilters...)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, rec := range records {
+			if m.Entries[rec.key] == rec.revision && !rec.deleted {
+				if _, known := cache[rec.key]; !known {
+					cache[rec.key] = cached{rec.revision, readRecord(rec.key, rec.value)}
+				}
+			}
+		}
+	}
+	var lacking []string
+	for _, key := range wanted {
+		if _, ok := cache[key]; ok {
+			continue
+		}
+		value, err := getRevision(ctx, kv, key, m.Entries[key])
+		switch {
+		case errors.Is(err, jetstream.ErrKeyNotFound):
+			lacking = append(lacking, key)
+		case err != nil:
+			return nil, nil, err
+		default:
+			cache[key] = cached{m.Entries[key], readRecord(key, value)}
+		}
+	}
+	return cache, lacking, nil
+}
+
+func getRevision(ctx context.Context, kv jetstream.KeyValue, key string, revision uint64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	e, err := kv.GetRevision(ctx, key, revision)
+	if err != nil {
+		return nil, fmt.Errorf("read %s of bucket %s: %w", key, kv.Bucket(), err)
+	}
+	return e.Value(), nil
+}
+
+// readAll returns the last write of every key before the revision before; 0
+// means no bound.
+func (b *bucket) readAll(ctx context.Context, kv jetstream.KeyValue, before uint64) (map[string]cached, error) {
+	records, err := scan(ctx, kv, before != 0, entryFilters...)
+	if err != nil {
+		return nil, err
+	}
+	last := map[string]record{}
+	for _, rec := range records {
+		if before == 0 || rec.revision < before {
+			last[rec.key] = rec
+		}
+	}
+	cache := make(map[string]cached, len(last))
+	for key, rec := range last {
+		if rec.deleted {
+			continue
+		}
+		if old, ok := b.cache[key]; ok && old.revision == rec.revision {
+			cache[key] = old
+			continue
+		}
+		cache[key] = cached{rec.revision, readRecord(key, rec.value)}
+	}
+	return cache, nil
+}
+
+// readRecord validates the value of a key, whoever wrote it.
+func readRecord(key string, value []byte) (doc *document) {
+	r, _ := refOf(key)
+	doc = &document{kind: r.kind, name: r.name}
+	refuse := func(format string, args ...any) *document {
+		doc.faults = append(doc.faults, lineFault{reason: fmt.Sprintf(format, args...)})
+		return doc
+	}
+	defer func() {
+		if p := recover(); p != nil { // as in readDocument
+			doc = refuse("cannot be read: %v", p)
+		}
+	}()
+	if len(value) > maxDocument {
+		return refuse("entry of %d bytes: expected at most %d", len(value), maxDocument)
+	}
+	parsed, err := schemas.Value(value)
+	if err != nil {
+		return refuse("invalid JSON: %v", err)
+	}
+	d := decode(parsed)
+	for _, f := range d.faults {
+		doc.faults = append(doc.faults, lineFault{reason: reasonOf(f)})
+	}
+	if len(doc.faults) == 0 && (d.kind != r.kind || d.name != r.name) {
+		return refuse("the value is %s, expected %s", title(d.kind, d.name), title(r.kind, r.name))
+	}
+	if len(doc.faults) == 0 {
+		doc.entry = d.entry
+	}
+	return doc
+}
