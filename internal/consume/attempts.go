@@ -16,6 +16,9 @@ const (
 // ErrConflict: somebody else wrote the record meanwhile.
 var ErrConflict = errors.New("record of attempts was changed meanwhile")
 
+// ErrGone: the server no longer knows the delivery; the message may come again.
+var ErrGone = errors.New("delivery is gone")
+
 // Record is what the fleet knows of the starts of one request. It is written
 // on give-backs and from the second delivery on: a request that runs through
 // has none.

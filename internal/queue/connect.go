@@ -56,7 +56,8 @@ type Client struct {
 	onReconnect []func()
 	changed     chan struct{} // closed and replaced at every change of the connection
 
-	stores sync.Map // handles of object stores by name
+	stores  sync.Map // handles of object stores by name
+	streams sync.Map // handles of streams by name
 }
 
 // Connect connects to the server that o names.

@@ -104,11 +104,6 @@ func (n Names) Split(subject, kind string, count int) ([]string, error) {
 	return tokens, nil
 }
 
-// ConsumerName is the durable consumer of one lane of requests.
-func ConsumerName(pool string, priority tool.Priority, project string) string {
-	return pool + "-" + string(priority) + "-" + project
-}
-
 // RequestMsgID is the Nats-Msg-Id of a request.
 func RequestMsgID(project, id string) string { return project + "/" + id }
 
