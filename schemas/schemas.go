@@ -20,9 +20,14 @@ var Files embed.FS
 
 // The schemas, by file name.
 const (
-	Tool    = "tool.schema.json"    // a tool of the catalogue
-	Project = "project.schema.json" // a project of the catalogue
-	Request = "request.schema.json" // the data of a request
+	Tool       = "tool.schema.json"        // a tool of the catalogue
+	Project    = "project.schema.json"     // a project of the catalogue
+	Request    = "request.schema.json"     // the data of a request
+	Result     = "result.schema.json"      // the data of a result
+	Started    = "started.schema.json"     // the data of a live event
+	Output     = "output.schema.json"      // the data of a live event
+	Retrying   = "retrying.schema.json"    // the data of a live event
+	DeadLetter = "dead-letter.schema.json" // the headers of a dead letter
 )
 
 // base is the address that the schemas' $id begin with.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -75,8 +74,8 @@ func EncodeRequest(q *tool.Request, prefix string) (Message, error) {
 // object store: bucket and object name it, sum is its sha256 in lower-case
 // hex.
 func EncodeReferenced(q *tool.Request, prefix, bucket, object, sum string) (Message, error) {
-	u := url.URL{Scheme: "nats-obj", Host: bucket, Path: "/" + object, RawQuery: "sha256=" + sum}
-	return encodeRequest(q, prefix, u.String(), nil)
+	reference := "nats-obj://" + bucket + "/" + object + "?sha256=" + sum
+	return encodeRequest(q, prefix, reference, nil)
 }
 
 func encodeRequest(q *tool.Request, prefix, reference string, data []byte) (Message, error) {

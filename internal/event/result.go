@@ -157,7 +157,7 @@ func appendResult(b []byte, r *tool.Result, req *tool.Request, members []*movabl
 		w.error("error", r.Error)
 	}
 	w.raw("duration_ms", strconv.AppendFloat(nil, milliseconds(r.Duration), 'f', -1, 64))
-	w.raw("attempt", strconv.AppendInt(nil, int64(r.Attempt), 10))
+	w.number("attempt", int64(r.Attempt))
 	w.text("worker", r.Worker)
 	w.movables(members, "files", "changes")
 	if r.ChangesTruncated {
@@ -174,71 +174,3 @@ func appendResult(b []byte, r *tool.Result, req *tool.Request, members []*movabl
 
 // milliseconds is d with the precision of a microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// objectWriter writes the members of an object.
-type objectWriter struct{ b []byte }
-
-func (w *objectWriter) name(name string) {
-	if w.b[len(w.b)-1] != '{' {
-		w.b = append(w.b, ',')
-	}
-	w.b = append(append(append(w.b, '"'), name...), '"', ':')
-}
-
-func (w *objectWriter) text(name, value string) {
-	w.name(name)
-	w.b = appendText(w.b, value)
-}
-
-func (w *objectWriter) boolean(name string, value bool) {
-	w.name(name)
-	w.b = strconv.AppendBool(w.b, value)
-}
-
-func (w *objectWriter) raw(name string, value []byte) {
-	w.name(name)
-	w.b = append(w.b, value...)
-}
-
-func (w *objectWriter) error(name string, e *tool.Error) {
-	w.name(name)
-	w.b = append(w.b, '{')
-	w.text("code", string(e.Code))
-	w.text("message", cut(e.Message, maxErrorMessage))
-	w.b = append(w.b, '}')
-}
-
-// movables writes those of the members that are named and have something in
-// their place.
-func (w *objectWriter) movables(members []*movable, names ...string) {
-	for _, name := range names {
-		for _, m := range members {
-			if m.name == name && m.encoded != nil {
-				w.raw(name, m.encoded)
-			}
-		}
-	}
-}
-
-func (w *objectWriter) refs(members []*movable) {
-	started := false
-	for _, m := range members {
-		if !m.moved {
-			continue
-		}
-		if !started {
-			w.name("refs")
-			w.b = append(w.b, '{')
-			started = true
-		}
-		w.name(m.name)
-		w.b = append(w.b, '{')
-		w.text("object", m.ref.Object)
-		w.raw("size_bytes", strconv.AppendInt(nil, m.ref.SizeBytes, 10))
-		w.text("sha256", m.ref.SHA256)
-		w.b = append(w.b, '}')
-	}
-	if started {
-		w.b = append(w.b, '}')
-	}
-}
