@@ -4,32 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
+	"slices"
 	"time"
 
 	"github.com/toolworker/toolworker/internal/sandbox/frame"
-	"github.com/toolworker/toolworker/internal/sandbox/launch"
-	"github.com/toolworker/toolworker/internal/sandbox/shim"
+	"github.com/toolworker/toolworker/internal/tool"
 )
 
-// runCold starts a supervisor for s alone and ends with it.
-func (r *runner) runCold(ctx context.Context, s *Spec) (*Exit, error) {
+// runCold starts a supervisor for s alone, at a level, and ends with it.
+func (r *runner) runCold(ctx context.Context, s *Spec, level tool.Isolation) (*Exit, error) {
 	streams, err := newStreams(s, r.interpreter)
 	if err != nil {
 		return nil, err
 	}
-	sup, err := r.startSupervisor(streams.tool, &syscall.SysProcAttr{})
+	c, err := r.confine(s, level, len(streams.tool))
 	if err != nil {
 		streams.closeTool()
 		streams.abandon()
 		return nil, err
 	}
+	defer c.release()
+	sup, err := r.startSupervisor(append(slices.Clone(streams.tool), c.files...), c.attr)
+	c.started()
+	streams.closeTool()
+	if err != nil {
+		streams.abandon()
+		return nil, err
+	}
 	run := &coldRun{spec: s, sup: sup}
-	if err := frame.WriteSetup(sup.control, r.setup(s, len(streams.tool))); err != nil {
+	if err := frame.WriteSetup(sup.control, c.setup); err != nil {
 		run.fault = fmt.Errorf("send set-up to sandbox supervisor: %w", err)
 		sup.kill()
 	}
-	streams.closeTool()
 	run.watch(ctx)
 	state, err := sup.end()
 	value, reason := streams.finish()
@@ -41,18 +47,9 @@ func (r *runner) runCold(ctx context.Context, s *Spec) (*Exit, error) {
 		return nil, err
 	}
 	exit.Value, exit.ValueError = value, reason
-	exit.Sandbox = r.metadata
+	c.mechanism(!run.noProc, "proc")
+	exit.Sandbox = c.metadata
 	return exit, nil
-}
-
-// setup is what the shim is told.
-func (r *runner) setup(s *Spec, files int) *shim.Setup {
-	return &shim.Setup{
-		Argv: r.argv(s), Env: s.Env, Dir: s.Root, Files: files,
-		UID: -1, GID: -1,
-		OOMFirst: true,
-		Limits:   launch.Limits(s.Limits),
-	}
 }
 
 // argv is the command line of s.
@@ -77,6 +74,7 @@ type coldRun struct {
 	exited   *frame.Report
 	timedOut bool
 	killed   bool // by us
+	noProc   bool
 }
 
 // watch follows the run until its tree is dead or about to be: it returns
@@ -94,7 +92,7 @@ func (c *coldRun) watch(ctx context.Context) {
 			}
 			switch rep.Kind {
 			case frame.Started:
-				c.started = time.Now()
+				c.started, c.noProc = time.Now(), rep.NoProc
 				timer.Stop()
 				if t := c.spec.Limits.Timeout(); t > 0 {
 					timer.Reset(t)

@@ -21,6 +21,9 @@ type Config struct {
 	Interpreter string
 	// Executable is the binary that calls Main, by default this process's own.
 	Executable string
+	// TmpBytes and TmpFiles bound a tool's own /tmp at level full, TmpBytes
+	// its /dev/shm as well: 64 MiB and 4096 files by default.
+	TmpBytes, TmpFiles int64
 	// Log receives what an operator should know; nil discards it.
 	Log *slog.Logger
 }
@@ -28,6 +31,8 @@ type Config struct {
 // WithDefaults returns c with every unset member that has a default set.
 func (c Config) WithDefaults() Config {
 	c.Executable = cmp.Or(c.Executable, "/proc/self/exe")
+	c.TmpBytes = cmp.Or(c.TmpBytes, 64<<20)
+	c.TmpFiles = cmp.Or(c.TmpFiles, 4096)
 	if c.Level == "" && c.Require == tool.IsolationNone {
 		c.Level = tool.IsolationNone
 	}
@@ -46,6 +51,9 @@ func (c Config) validate() error {
 	}
 	if c.Level != "" && !c.Level.AtLeast(c.Require) {
 		return fmt.Errorf("isolation level %q is below the required %q", c.Level, c.Require)
+	}
+	if c.TmpBytes < 4096 || c.TmpFiles < 1 {
+		return fmt.Errorf("size of /tmp %d bytes, %d files: expected at least 4096 and 1", c.TmpBytes, c.TmpFiles)
 	}
 	if !filepath.IsAbs(c.Executable) {
 		return fmt.Errorf("executable %q: expected an absolute path", c.Executable)

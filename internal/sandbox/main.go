@@ -10,6 +10,7 @@ import (
 // which it executes itself.
 var entries = map[string]func(){
 	shim.Arg0: shim.Main,
+	holdArg0:  hold,
 }
 
 // Main is the first call of every program, test binaries included, that makes

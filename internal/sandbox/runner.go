@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/toolworker/toolworker/internal/sandbox/landlock"
 	"github.com/toolworker/toolworker/internal/sandbox/python"
+	"github.com/toolworker/toolworker/internal/sandbox/seccomp"
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
@@ -18,8 +20,11 @@ type runner struct {
 	config      Config
 	level       tool.Isolation
 	interpreter *python.Interpreter
-	metadata    tool.SandboxMetadata
 	spawner     *spawner
+	identities  *identities
+	owners      *owners
+	filters     *filters
+	landlock    int // ABI, 0 when there is none
 
 	mu      sync.Mutex
 	closed  bool
@@ -37,8 +42,19 @@ func New(c Config) (Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{config: c, level: tool.IsolationNone, interpreter: interpreter, spawner: newSpawner()}
-	r.metadata = tool.SandboxMetadata{Isolation: r.level, Mechanisms: []string{"rlimits"}, Missing: []string{}}
+	r := &runner{
+		config: c, interpreter: interpreter, spawner: newSpawner(),
+		identities: newIdentities(), filters: &filters{}, landlock: landlock.ABI(),
+	}
+	r.owners = &owners{spawner: r.spawner, executable: c.Executable}
+	r.filters.arch, err = seccomp.Native()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.chooseLevel(context.Background()); err != nil {
+		_ = r.Close()
+		return nil, err
+	}
 	return r, nil
 }
 
@@ -59,9 +75,9 @@ func (r *runner) Run(ctx context.Context, s *Spec) (*Exit, error) {
 	r.mu.Unlock()
 	defer r.running.Done()
 	if ctx.Err() != nil {
-		return &Exit{Code: 137, Signal: "SIGKILL", Sandbox: r.metadata}, nil
+		return &Exit{Code: 137, Signal: "SIGKILL"}, nil
 	}
-	return r.runCold(ctx, s)
+	return r.runCold(ctx, s, r.level)
 }
 
 // Close implements Runner. It waits for what is running.
@@ -70,6 +86,7 @@ func (r *runner) Close() error {
 	r.closed = true
 	r.mu.Unlock()
 	r.running.Wait()
+	r.owners.close()
 	r.spawner.close()
 	return nil
 }

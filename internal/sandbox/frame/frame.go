@@ -96,6 +96,8 @@ func ReadKill(r io.Reader) { _, _, _ = read(r, 0) }
 // Report is what a supervisor says.
 type Report struct {
 	Kind Kind
+	// Started: the room has no /proc.
+	NoProc bool
 	// Failed: why nothing was started. Step and Errno as in launch.Error,
 	// Errno 0 when the text says it all.
 	Step  string
@@ -112,6 +114,7 @@ func (r *Report) Write(w io.Writer) error {
 	var b []byte
 	switch r.Kind {
 	case Started:
+		b = append(b, flag(r.NoProc))
 	case Failed:
 		b = binary.LittleEndian.AppendUint32(b, r.Errno)
 		step := r.Step
@@ -121,11 +124,7 @@ func (r *Report) Write(w io.Writer) error {
 		b = append(b, step...)
 	case Exited:
 		b = binary.LittleEndian.AppendUint32(b, r.Status)
-		killed := uint32(0)
-		if r.Killed {
-			killed = 1
-		}
-		b = binary.LittleEndian.AppendUint32(b, killed)
+		b = append(b, flag(r.Killed))
 		b = binary.LittleEndian.AppendUint64(b, uint64(r.CPU))
 		b = binary.LittleEndian.AppendUint64(b, uint64(r.MaxRSS))
 	default:
@@ -144,15 +143,16 @@ func ReadReport(r io.Reader) (*Report, error) {
 	}
 	rep := &Report{Kind: k}
 	switch {
-	case k == Started && len(b) == 0:
+	case k == Started && len(b) == 1:
+		rep.NoProc = b[0] == 1
 	case k == Failed && len(b) >= 4 && utf8.Valid(b[4:]):
 		rep.Errno = binary.LittleEndian.Uint32(b)
 		rep.Step = string(b[4:])
-	case k == Exited && len(b) == 24:
+	case k == Exited && len(b) == 21:
 		rep.Status = binary.LittleEndian.Uint32(b)
-		rep.Killed = binary.LittleEndian.Uint32(b[4:]) == 1
-		rep.CPU = time.Duration(binary.LittleEndian.Uint64(b[8:]))
-		rep.MaxRSS = int64(binary.LittleEndian.Uint64(b[16:]))
+		rep.Killed = b[4] == 1
+		rep.CPU = time.Duration(binary.LittleEndian.Uint64(b[5:]))
+		rep.MaxRSS = int64(binary.LittleEndian.Uint64(b[13:]))
 		if rep.CPU < 0 || rep.MaxRSS < 0 {
 			return nil, errors.New("report of negative usage")
 		}
@@ -160,4 +160,11 @@ func ReadReport(r io.Reader) (*Report, error) {
 		return nil, fmt.Errorf("frame %q of %d bytes: expected a report", k, len(b))
 	}
 	return rep, nil
+}
+
+func flag(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
 }

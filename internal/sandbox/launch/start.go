@@ -135,7 +135,7 @@ func (c *Child) prepare() (*program, error) {
 		return nil, err
 	}
 	p := &program{uid: c.UID, gid: c.GID, caps: c.DropCaps, ruleset: c.Ruleset}
-	p.nnp = c.NoNewPrivs || c.Ruleset >= 0 || c.Filter != nil
+	p.nnp = c.NoNewPrivs || c.Ruleset >= 0 || len(c.Filter) > 0
 	for _, n := range names {
 		b, err := syscall.BytePtrFromString(n)
 		if err != nil {

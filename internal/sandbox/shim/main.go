@@ -3,7 +3,9 @@ package shim
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -12,10 +14,14 @@ import (
 
 	"github.com/toolworker/toolworker/internal/sandbox/frame"
 	"github.com/toolworker/toolworker/internal/sandbox/launch"
+	"github.com/toolworker/toolworker/internal/sandbox/room"
+	"github.com/toolworker/toolworker/internal/sandbox/seccomp"
 )
 
 // Main runs the shim and never returns.
 func Main() {
+	// A handler, as the Go runtime sets them, would let the tool end a process 1.
+	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE, unix.SIGALRM, unix.SIGUSR1, unix.SIGUSR2)
 	debug.SetGCPercent(-1) // it lives as long as one run and holds next to nothing
 	control := os.NewFile(ControlFD, "control")
 	report, ok := serve(control)
@@ -72,6 +78,22 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 	for i := range s.Files {
 		child.Files = append(child.Files, FilesFD+i)
 	}
+	started := frame.Report{Kind: frame.Started}
+	if s.Room != nil {
+		missing, err := s.Room.Build()
+		if err != nil {
+			return failed("build room", err)
+		}
+		started.NoProc = slices.Contains(missing, room.MissingProc)
+	}
+	if s.Landlock != nil {
+		ruleset, err := s.Landlock.Ruleset()
+		if err != nil {
+			return failed("confine to files", err)
+		}
+		child.Ruleset = ruleset
+	}
+	child.Filter = seccomp.Program(s.Filter)
 	pid, err := child.Start()
 	if err != nil {
 		return failed("start", err)
@@ -84,7 +106,6 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 		killTree()
 		return failed("open process", err)
 	}
-	started := frame.Report{Kind: frame.Started}
 	if err := started.Write(control); err != nil {
 		killTree()
 		return nil, false

@@ -5,7 +5,9 @@
 package shim
 
 import (
+	"github.com/toolworker/toolworker/internal/sandbox/landlock"
 	"github.com/toolworker/toolworker/internal/sandbox/launch"
+	"github.com/toolworker/toolworker/internal/sandbox/room"
 )
 
 // Arg0 is the name under which the worker's binary is executed as a shim.
@@ -31,4 +33,11 @@ type Setup struct {
 	NoNewPrivs bool
 	OOMFirst   bool
 	Limits     []launch.Limit
+	// Room is built first; nil leaves the host's file system.
+	Room *room.Room
+	// Landlock holds paths as the tool sees them; nil for no domain.
+	Landlock *landlock.Rules
+	// Filter is the system call filter, struct sock_filter by struct
+	// sock_filter; empty for none.
+	Filter []byte
 }

@@ -1,0 +1,158 @@
+package seccomp
+
+import "strings"
+
+// Options say what the filter allows beyond what every tool may do, and what
+// it denies because nothing else does.
+type Options struct {
+	// NoMemfd denies memory that no resource limit counts: memfd_create and
+	// System V shared memory. Set it where no control group counts either.
+	NoMemfd bool
+	// Shared is set where the tool has no namespaces of its own (level
+	// reduced): it denies the sockets that do not belong to a network
+	// namespace, System V IPC, and the calls with a path or a process id that
+	// Landlock does not know of.
+	Shared bool
+	// Inet allows IPv4 and IPv6 sockets in spite of Shared.
+	Inet bool
+	// NoProcesses denies new processes; threads are still allowed.
+	NoProcesses bool
+}
+
+// allowed are the calls that every tool may make, whatever their arguments.
+var allowed = strings.Fields(`
+	read write pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 close close_range lseek
+	stat fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2 readlink readlinkat
+	getdents getdents64 getcwd chdir fchdir
+	mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat
+	truncate ftruncate fallocate fadvise64 readahead copy_file_range sendfile splice tee vmsplice
+	fsync fdatasync sync syncfs sync_file_range flock umask cachestat
+	getxattr lgetxattr fgetxattr getxattrat listxattr llistxattr flistxattr listxattrat file_getattr
+	fsetxattr fremovexattr fchown
+	dup dup2 dup3 fcntl pipe pipe2 eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime timerfd_gettime
+	poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
+	io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents inotify_rm_watch
+	mmap munmap mremap mprotect madvise msync mincore brk mlock mlock2 munlock mlockall munlockall remap_file_pages
+	membarrier pkey_alloc pkey_free pkey_mprotect map_shadow_stack mseal get_mempolicy
+	execve execveat exit exit_group wait4 waitid
+	getpid getppid gettid getuid geteuid getgid getegid getresuid getresgid getgroups getpgid getpgrp getsid setsid setpgid
+	setuid setgid setreuid setregid setresuid setresgid setfsuid setfsgid setgroups capget capset
+	prctl arch_prctl set_tid_address set_robust_list get_robust_list rseq rseq_slice_yield restart_syscall
+	futex futex_wait futex_wake futex_requeue futex_waitv
+	rt_sigaction rt_sigprocmask rt_sigpending rt_sigreturn rt_sigsuspend rt_sigtimedwait sigaltstack pause
+	alarm getitimer setitimer nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time times
+	timer_create timer_delete timer_getoverrun timer_gettime timer_settime
+	getrlimit setrlimit getrusage sysinfo uname getrandom getcpu getpriority ioprio_get
+	sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_setparam sched_getscheduler sched_setscheduler
+	sched_getattr sched_setattr sched_get_priority_max sched_get_priority_min sched_rr_get_interval
+	bind listen accept accept4 connect getsockname getpeername getsockopt setsockopt shutdown
+	sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg
+	landlock_create_ruleset landlock_add_rule landlock_restrict_self`)
+
+// ownNamespaces are calls that do no harm only in namespaces of one's own.
+var ownNamespaces = strings.Fields(`
+	chown lchown fchownat setxattr lsetxattr setxattrat removexattr lremovexattr removexattrat file_setattr
+	utime utimes futimesat utimensat inotify_init inotify_init1 inotify_add_watch setpriority ioprio_set
+	msgget msgsnd msgrcv msgctl semget semop semtimedop semctl`)
+
+// uncounted are ways to memory that no resource limit counts.
+var uncounted = strings.Fields("memfd_create shmget shmat shmdt shmctl")
+
+// absentOnPurpose are answered as if the kernel were older.
+var absentOnPurpose = strings.Fields("clone3 openat2")
+
+// Some arguments.
+const (
+	// nsFlags are the namespaces of clone. CLONE_NEWTIME shares its bit with
+	// the exit signal and is known to clone3 and unshare only.
+	nsFlags      = 0x7E020000
+	cloneThread  = 0x00010000
+	setIDs       = 0o6000 // S_ISUID, S_ISGID
+	oCreat       = 0o100
+	oTmpfile     = 0o20000000
+	afUnix       = 1
+	afInet       = 2
+	afInet6      = 10
+	sockStream   = 1
+	sockSeqPkt   = 5
+	sockTypeMask = 0xf
+	tiocsti      = 0x5412
+	tioclinux    = 0x541C
+	queryPersona = 0xffffffff
+	initPID      = 1
+)
+
+// policy gives the body of every call: what to do once its number is known.
+// Calls that are not in it give EPERM.
+func policy(o Options) map[string]body {
+	p := map[string]body{}
+	set := func(names []string, b body) {
+		for _, n := range names {
+			p[n] = b
+		}
+	}
+	set(allowed, allow)
+	set(absentOnPurpose, refuse(enosys))
+	if !o.Shared {
+		set(ownNamespaces, allow)
+	} else {
+		// futimens is utimensat without a path.
+		p["utimensat"] = ifNull(1, allow, refuse(eperm))
+	}
+	if !o.NoMemfd {
+		p["memfd_create"] = allow
+		if !o.Shared {
+			set(uncounted, allow)
+		}
+	}
+
+	// The tool's supervisor is process 1 of its namespace and of the same
+	// user. Threads are signalled by tgkill; by tkill and by descriptor the
+	// target cannot be told.
+	notInit := ifEqual(0, []uint32{initPID}, refuse(eperm), allow)
+	set(strings.Fields("kill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open"), notInit)
+	p["prlimit64"] = notInit
+	if o.Shared {
+		p["prlimit64"] = ifEqual(0, []uint32{0}, allow, refuse(eperm))
+	}
+
+	p["clone"] = ifAny(0, nsFlags, refuse(eperm), allow)
+	p["fork"], p["vfork"] = allow, allow
+	if o.NoProcesses {
+		p["clone"] = ifAny(0, nsFlags, refuse(eperm), ifAny(0, cloneThread, allow, refuse(eperm)))
+		p["fork"], p["vfork"] = refuse(eperm), refuse(eperm)
+	}
+
+	// Other families (vsock, netlink, packet, alg, ...) ignore the network
+	// namespace or are of no use in it.
+	unixOnly := ifEqual(0, []uint32{afUnix}, allow, refuse(eacces))
+	p["socketpair"] = unixOnly
+	p["socket"] = ifEqual(0, []uint32{afUnix, afInet, afInet6}, allow, refuse(eacces))
+	if o.Shared {
+		p["socket"] = refuse(eacces)
+		if o.Inet {
+			p["socket"] = ifEqual(0, []uint32{afInet, afInet6}, allow, refuse(eacces))
+		}
+		// A datagram socket of a pair could still send to any path.
+		p["socketpair"] = ifEqual(0, []uint32{afUnix},
+			ifMasked(1, sockTypeMask, []uint32{sockStream, sockSeqPkt}, allow, refuse(eacces)), refuse(eacces))
+	}
+
+	// A setuid file in the project would hand the owner's rights to whoever
+	// runs it on the host.
+	p["fchmod"] = ifAny(1, setIDs, refuse(eperm), allow)
+	p["mknod"] = ifAny(1, setIDs, refuse(eperm), allow)
+	p["mknodat"] = ifAny(2, setIDs, refuse(eperm), allow)
+	p["creat"] = ifAny(1, setIDs, refuse(eperm), allow)
+	p["open"] = ifAny(1, oCreat|oTmpfile, ifAny(2, setIDs, refuse(eperm), allow), allow)
+	p["openat"] = ifAny(2, oCreat|oTmpfile, ifAny(3, setIDs, refuse(eperm), allow), allow)
+	if !o.Shared {
+		p["chmod"] = ifAny(1, setIDs, refuse(eperm), allow)
+		p["fchmodat"] = ifAny(2, setIDs, refuse(eperm), allow)
+		p["fchmodat2"] = ifAny(2, setIDs, refuse(eperm), allow)
+	}
+
+	p["ioctl"] = ifEqual(1, []uint32{tiocsti, tioclinux}, refuse(eperm), allow)
+	p["personality"] = ifEqual(0, []uint32{queryPersona}, allow, refuse(eperm))
+	return p
+}
