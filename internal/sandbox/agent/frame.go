@@ -129,3 +129,20 @@ func (f *frameWriter) write(k kind, id uint32, parts ...[]byte) error {
 	_, f.err = f.w.Write(f.buf)
 	return f.err
 }
+
+// writePieces sends a document as frames whose first byte says whether more follows.
+func (f *frameWriter) writePieces(k kind, id uint32, doc []byte) error {
+	for {
+		n := min(len(doc), maxPayload-1)
+		more := byte(0)
+		if n < len(doc) {
+			more = 1
+		}
+		if err := f.write(k, id, []byte{more}, doc[:n]); err != nil {
+			return err
+		}
+		if doc = doc[n:]; more == 0 {
+			return nil
+		}
+	}
+}

@@ -42,7 +42,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, cfg ServeConfig) error
 	if err != nil {
 		return err
 	}
-	if err := s.writePieces(kindHello, 0, hello); err != nil {
+	if err := s.out.writePieces(kindHello, 0, hello); err != nil {
 		return fmt.Errorf("send hello: %w", err)
 	}
 	err = s.loop(ctx, newFrameReader(r))
@@ -160,22 +160,5 @@ func (s *server) wait(d time.Duration) {
 	select {
 	case <-done:
 	case <-time.After(d):
-	}
-}
-
-// writePieces sends a document as frames whose first byte says whether more follows.
-func (s *server) writePieces(k kind, id uint32, doc []byte) error {
-	for {
-		n := min(len(doc), maxPayload-1)
-		more := byte(0)
-		if n < len(doc) {
-			more = 1
-		}
-		if err := s.out.write(k, id, []byte{more}, doc[:n]); err != nil {
-			return err
-		}
-		if doc = doc[n:]; more == 0 {
-			return nil
-		}
 	}
 }

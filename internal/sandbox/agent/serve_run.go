@@ -78,7 +78,7 @@ func (s *server) exit(id uint32, d *exitDoc) {
 	if err != nil {
 		doc, _ = encode(&exitDoc{Code: d.Code, Signal: d.Signal, TimedOut: d.TimedOut, ValueError: err.Error()})
 	}
-	_ = s.writePieces(kindExit, id, doc)
+	_ = s.out.writePieces(kindExit, id, doc)
 }
 
 // read answers a request for a file.
@@ -101,7 +101,7 @@ func (s *server) read(ctx context.Context, f frame) error {
 		s.finish(c)
 		doc, err := encode(end)
 		if err == nil {
-			_ = s.writePieces(kindExit, c.id, doc)
+			_ = s.out.writePieces(kindExit, c.id, doc)
 		}
 	})
 	return nil

@@ -12,13 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/toolworker/toolworker/internal/sandbox"
 	"github.com/toolworker/toolworker/internal/tool"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const deadline = 20 * time.Second
 

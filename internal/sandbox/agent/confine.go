@@ -1,0 +1,52 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolworker/toolworker/internal/sandbox/landlock"
+)
+
+// confinement is what a command in a container may touch. The container is
+// the outer boundary: all of it may be read, but of the directories for
+// temporary files only its own.
+type confinement struct {
+	Landlock bool     `json:"landlock,omitzero"`
+	Write    []string `json:"write,omitzero"`
+	Network  bool     `json:"network,omitzero"`
+}
+
+// devices may be read and written by everybody.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+
+// ruleset is the Landlock ruleset, -1 where the kernel has none.
+func (c *confinement) ruleset() (int, error) {
+	if !c.Landlock {
+		return -1, nil
+	}
+	rules := landlock.Rules{Read: readable(), Write: c.Write, Devices: devices, NoTCP: !c.Network}
+	fd, err := rules.Ruleset()
+	if err != nil {
+		return -1, fmt.Errorf("confine command: %w", err)
+	}
+	return fd, nil
+}
+
+// readable is everything in the root directory but temporary files.
+func readable() []string {
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return nil
+	}
+	dirs := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if e.Name() != "tmp" {
+			dirs = append(dirs, "/"+e.Name())
+		}
+	}
+	return dirs
+}
+
+func (c *confinement) filter() []unix.SockFilter { return nil }

@@ -1,0 +1,50 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/toolworker/toolworker/internal/sandbox"
+	"github.com/toolworker/toolworker/internal/tool"
+)
+
+// runner is what an agent runs things with: commands in slots, inline code in
+// the sandbox's own runner, which looks for the container's Python when the
+// first code comes. Both confine at level reduced.
+type runner struct {
+	*commands
+	newPython func() (sandbox.Runner, error)
+
+	once      sync.Once
+	python    sandbox.Runner
+	pythonErr error
+}
+
+func newRunner(executable string) *runner {
+	return &runner{commands: newCommands(executable), newPython: func() (sandbox.Runner, error) {
+		return sandbox.New(sandbox.Config{Executable: executable, Require: tool.IsolationNone})
+	}}
+}
+
+// Run implements sandbox.Runner.
+func (r *runner) Run(ctx context.Context, s *sandbox.Spec) (*sandbox.Exit, error) {
+	if s.Code == nil {
+		return r.commands.Run(ctx, s)
+	}
+	r.once.Do(func() { r.python, r.pythonErr = r.newPython() })
+	if r.pythonErr != nil {
+		return &sandbox.Exit{Code: -1, StartError: "the container cannot run Python code: " + r.pythonErr.Error()}, nil
+	}
+	return r.python.Run(ctx, s)
+}
+
+// Close implements sandbox.Runner.
+func (r *runner) Close() error {
+	r.once.Do(func() { r.pythonErr = sandbox.ErrClosed })
+	err := r.commands.Close()
+	if r.python != nil {
+		err = errors.Join(err, r.python.Close())
+	}
+	return err
+}
