@@ -26,62 +26,63 @@ func (m *PathMapper) ContainerToHostJSON(doc json.RawMessage) (json.RawMessage, 
 // it. Strings that only look like paths, with a NUL in them, pass unchanged:
 // the tool wrote them, and nothing is opened by their name.
 func (m *PathMapper) ContainerToHostStream(w io.Writer, r io.Reader) error {
-	return rerootStream(w, r, m.container, m.host, true)
+	_, err := rerootStream(w, r, m.container, m.host, true)
+	return err
 }
 
 func rerootDocument(doc json.RawMessage, from, to string) (json.RawMessage, error) {
 	var out bytes.Buffer
 	out.Grow(len(doc) + len(doc)/8)
-	if err := rerootStream(&out, bytes.NewReader(doc), from, to, false); err != nil {
+	if _, err := rerootStream(&out, bytes.NewReader(doc), from, to, false); err != nil {
 		return nil, err
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-func rerootStream(w io.Writer, r io.Reader, from, to string, lenient bool) error {
-	dec := jsontext.NewDecoder(r)
-	enc := jsontext.NewEncoder(w, jsontext.PreserveRawStrings(true))
+// rerootStream reports whether it mapped anything.
+func rerootStream(w io.Writer, r io.Reader, from, to string, lenient bool) (changed bool, err error) {
+	dec := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(lenient))
+	enc := jsontext.NewEncoder(w, jsontext.PreserveRawStrings(true), jsontext.AllowDuplicateNames(true))
 	var text []byte
 	for done := false; !done; done = dec.StackDepth() == 0 {
-		switch dec.PeekKind() {
-		case '{', '}', '[', ']':
+		if kind := dec.PeekKind(); kind == '{' || kind == '}' || kind == '[' || kind == ']' {
 			token, err := dec.ReadToken()
 			if err != nil {
-				return fmt.Errorf("read document: %w", err)
+				return changed, fmt.Errorf("read document: %w", err)
 			}
 			if err := enc.WriteToken(token); err != nil {
-				return fmt.Errorf("write document: %w", err)
+				return changed, fmt.Errorf("write document: %w", err)
 			}
 			continue
 		}
 		name := atName(dec)
 		value, err := dec.ReadValue()
 		if err != nil {
-			return fmt.Errorf("read document: %w", err)
+			return changed, fmt.Errorf("read document: %w", err)
 		}
 		if value.Kind() == '"' && !name {
 			if text, err = jsontext.AppendUnquote(text[:0], value); err != nil {
-				return fmt.Errorf("read document: %w", err)
+				return changed, fmt.Errorf("read document: %w", err)
 			}
 			mapped, ok, err := reroot(string(text), from, to)
-			switch {
-			case err != nil && !lenient:
-				return fmt.Errorf("%s: %w", dec.StackPointer(), err)
-			case ok:
-				if err := enc.WriteToken(jsontext.String(mapped)); err != nil {
-					return fmt.Errorf("write document: %w", err)
+			if err != nil && !lenient {
+				return changed, fmt.Errorf("%s: %w", dec.StackPointer(), err)
+			}
+			if ok {
+				changed = true
+				if value, err = jsontext.AppendQuote(nil, mapped); err != nil {
+					return changed, fmt.Errorf("write document: %w", err)
 				}
-				continue
 			}
 		}
 		if err := enc.WriteValue(value); err != nil {
-			return fmt.Errorf("write document: %w", err)
+			return changed, fmt.Errorf("write document: %w", err)
 		}
 	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return errors.New("read document: expected nothing after it")
+		return changed, errors.New("read document: expected nothing after it")
 	}
-	return nil
+	return changed, nil
 }
 
 // atName reports whether the next token of dec is the name of a member.

@@ -175,8 +175,8 @@ func TestPathMapperValueLeavesItsArgumentAlone(t *testing.T) {
 	}
 }
 
-// root draws a root in its shortest form, with elements that invite mistakes.
-func root() *rapid.Generator[string] {
+// roots draws a root in its shortest form, with elements that invite mistakes.
+func roots() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		elements := rapid.SliceOfN(rapid.SampledFrom([]string{"srv", "p", "project-1", "a b", "é", "100%", "%41", "..x", "w"}), 1, 4).Draw(t, "elements")
 		return "/" + strings.Join(elements, "/")
@@ -185,7 +185,7 @@ func root() *rapid.Generator[string] {
 
 func TestPathMapperRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m, err := NewPathMapper(root().Draw(t, "host"), root().Draw(t, "container"))
+		m, err := NewPathMapper(roots().Draw(t, "host"), roots().Draw(t, "container"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,14 +45,14 @@ func Document(ctx context.Context, c tool.Content) (bool, error) {
 	}
 	defer r.Close()
 	source := &watched{ctx: ctx, r: r}
-	err = readDocument(jsontext.NewDecoder(source))
+	err = readDocument(jsontext.NewDecoder(source), MaxOpenNames)
 	if source.err != nil {
 		return false, fmt.Errorf("read output: %w", source.err)
 	}
 	return err == nil, nil
 }
 
-func readDocument(dec *jsontext.Decoder) error {
+func readDocument(dec *jsontext.Decoder, maxNames int64) error {
 	var names int64 // of the objects that are open
 	for done := false; !done; done = dec.StackDepth() == 0 {
 		object, length := dec.StackIndex(dec.StackDepth())
@@ -65,7 +65,7 @@ func readDocument(dec *jsontext.Decoder) error {
 		case object == '{' && length%2 == 0:
 			names++
 		}
-		if names > MaxOpenNames {
+		if names > maxNames {
 			return errors.New("too many names")
 		}
 	}

@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/toolworker/toolworker/internal/tool"
 )
@@ -59,18 +60,32 @@ func TestDocument(t *testing.T) {
 }
 
 func TestDocumentBoundsTheNamesItRemembers(t *testing.T) {
-	var many bytes.Buffer // distinct names in one object
-	many.WriteByte('{')
-	for i := range MaxOpenNames + 1 {
-		fmt.Fprintf(&many, `"%x":0,`, i)
+	const most = 100
+	object := func(names int) string {
+		var b strings.Builder
+		for i := range names {
+			fmt.Fprintf(&b, `"%x":0,`, i)
+		}
+		return "{" + b.String() + `"last":0}`
 	}
-	many.WriteString(`"z":0}`)
-	if ok, err := Document(t.Context(), tool.Bytes(many.Bytes())); ok || err != nil {
-		t.Errorf("one object: got %v, %v", ok, err)
+	for _, test := range []struct {
+		name string
+		doc  string
+		ok   bool
+	}{
+		{"as many as may be", object(most - 1), true},
+		{"one more", object(most), false},
+		{"nested, together too many", `{"a":{"b":` + object(most-2) + `}}`, false},
+		{"closed again", "[" + strings.Repeat(object(most-1)+",", 10) + "0]", true},
+		{"closed again, within an open one", `{"a":` + object(most-2) + `,"b":` + object(most-3) + `}`, true},
+	} {
+		err := readDocument(jsontext.NewDecoder(strings.NewReader(test.doc)), most)
+		if (err == nil) != test.ok {
+			t.Errorf("%s: got %v", test.name, err)
+		}
 	}
-	few := "[" + strings.Repeat(`{"a":0,"b":{"c":0}},`, MaxOpenNames/2) + "0]" // closed again
-	if ok, err := Document(t.Context(), tool.Bytes(few)); !ok || err != nil {
-		t.Errorf("many objects: got %v, %v", ok, err)
+	if ok, err := Document(t.Context(), tool.Bytes(object(10_000))); !ok || err != nil {
+		t.Errorf("an ordinary document: got %v, %v", ok, err)
 	}
 }
 
