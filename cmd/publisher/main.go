@@ -4,11 +4,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/toolworker/toolworker/internal/command"
+	"github.com/toolworker/toolworker/internal/trace"
 )
 
 func main() { os.Exit(command.Main(name, run)) }
@@ -22,6 +24,14 @@ const (
 type grammar struct {
 	server
 
+	Run      runCommand      `cmd:"" help:"Send one request and wait for its result."`
+	Inline   inlineCommand   `cmd:"" help:"The same with inline Python."`
+	Result   resultCommand   `cmd:"" help:"Show the result of a request."`
+	Cancel   cancelCommand   `cmd:"" help:"Stop a request, running or queued."`
+	Dead     deadCommand     `cmd:"" help:"Requests that were put aside: list, show, replay, drop."`
+	Catalog  catalogCommand  `cmd:"" help:"Tools and projects in the server's bucket: list, apply, get, delete."`
+	Pause    pauseCommand    `cmd:"" help:"Hold back the requests of a project, tool or pool."`
+	Resume   resumeCommand   `cmd:"" help:"Let them go on."`
 	Topology topologyCommand `cmd:"" help:"What the fleet needs on the server, what is there, the difference."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
@@ -30,6 +40,7 @@ type grammar struct {
 type session struct {
 	*server
 	command.Streams
+	telemetry *trace.Telemetry
 }
 
 // run parses args and runs the command that they choose until ctx is over.
@@ -39,8 +50,19 @@ func run(ctx context.Context, _ <-chan struct{}, args []string, s command.Stream
 	if err != nil || chosen == nil {
 		return err
 	}
+	telemetry, err := trace.Setup(ctx, trace.Config{Version: command.Version()})
+	if err != nil {
+		return command.Usagef("%w", err)
+	}
+	// Whoever starts us may hand a trace over in its environment.
+	ctx = trace.Extract(ctx, nil, os.Getenv("TRACEPARENT"), os.Getenv("TRACESTATE"))
 	chosen.BindTo(ctx, (*context.Context)(nil))
-	return command.ConnectError(chosen.Run(&session{server: &g.server, Streams: s}))
+	err = chosen.Run(&session{server: &g.server, Streams: s, telemetry: telemetry})
+	if err := telemetry.Shutdown(ctx); err != nil {
+		// The command did its work all the same.
+		command.Report(s.Err, name, fmt.Errorf("export telemetry: %w", err))
+	}
+	return command.ConnectError(err)
 }
 
 // options are the values that the grammar's tags refer to.

@@ -2,6 +2,9 @@ package main
 
 import (
 	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -34,3 +37,14 @@ func (s *session) style() terminal.Style { return terminal.NewStyle(s.Out) }
 
 // done is the error of a command whose exit code says it all.
 func done(code int) error { return &command.Error{Code: code} }
+
+// printable is foreign text for a terminal: control characters other than
+// line ends and tabs become U+FFFD, so that it cannot move the cursor.
+func printable(text []byte) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, string(text))
+}
