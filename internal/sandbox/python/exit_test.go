@@ -75,7 +75,7 @@ func TestLimits(t *testing.T) {
 		Name: "tool",
 		Code: []byte("import resource\nprint(resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_CORE))\n" +
 			"try:\n  while True: open('/dev/null', closefd=False) if 0 else __import__('os').dup(1)\nexcept OSError as e: print(e)"),
-		Limits: []Rlimit{{unix.RLIMIT_NOFILE, 64}, {unix.RLIMIT_CORE, 0}},
+		Limits: []Rlimit{{unix.RLIMIT_NOFILE, 64, 64}, {unix.RLIMIT_CORE, 0, 0}},
 	})
 	if got.exit != 0 || !strings.HasPrefix(got.output, "(64, 64) (0, 0)\n") || !strings.Contains(got.output, "Too many open files") {
 		t.Errorf("got %+v", got)

@@ -9,6 +9,7 @@ import (
 const (
 	requestMagic  = "PYR1"
 	requestHeader = 32
+	limitSize     = 24
 )
 
 // Bounds of the value when a Request does not give its own.
@@ -18,10 +19,10 @@ const (
 )
 
 // Rlimit is a resource limit that the process sets for itself before the
-// code's first line, soft and hard, never above the hard limit it has.
+// code's first line, never above the hard limit it has.
 type Rlimit struct {
-	Resource int // RLIMIT_AS and so on
-	Value    uint64
+	Resource   int // RLIMIT_AS and so on
+	Soft, Hard uint64
 }
 
 // Request is one run of Python code.
@@ -60,7 +61,7 @@ func (r *Request) Frame() ([]byte, error) {
 		valueDepth = MaxValueDepth
 	}
 	le := binary.LittleEndian
-	b := make([]byte, 0, requestHeader+16*len(r.Limits)+len(r.Name)+len(r.Code)+len(input))
+	b := make([]byte, 0, requestHeader+limitSize*len(r.Limits)+len(r.Name)+len(r.Code)+len(input))
 	b = append(b, requestMagic...)
 	for _, n := range []uint32{uint32(len(r.Name)), uint32(len(r.Code)), uint32(len(input)), valueBytes, valueDepth, uint32(len(r.Limits)), 0} {
 		b = le.AppendUint32(b, n)
@@ -68,7 +69,8 @@ func (r *Request) Frame() ([]byte, error) {
 	for _, l := range r.Limits {
 		b = le.AppendUint32(b, uint32(l.Resource))
 		b = le.AppendUint32(b, 0)
-		b = le.AppendUint64(b, l.Value)
+		b = le.AppendUint64(b, l.Soft)
+		b = le.AppendUint64(b, l.Hard)
 	}
 	b = append(b, r.Name...)
 	b = append(b, r.Code...)

@@ -180,7 +180,7 @@ func TestFrame(t *testing.T) {
 			Code:  rapid.SliceOf(rapid.Byte()).Draw(t, "code"),
 			Input: rapid.SliceOfN(rapid.Byte(), 1, 50).Draw(t, "input"),
 			Limits: rapid.SliceOf(rapid.Custom(func(t *rapid.T) Rlimit {
-				return Rlimit{rapid.IntRange(0, 20).Draw(t, "resource"), rapid.Uint64().Draw(t, "value")}
+				return Rlimit{rapid.IntRange(0, 20).Draw(t, "resource"), rapid.Uint64().Draw(t, "soft"), rapid.Uint64().Draw(t, "hard")}
 			})).Draw(t, "limits"),
 			ValueBytes: rapid.Uint32Min(1).Draw(t, "bytes"), ValueDepth: rapid.Uint32Min(1).Draw(t, "depth"),
 		}
@@ -192,8 +192,8 @@ func TestFrame(t *testing.T) {
 		got := &Request{ValueBytes: le.Uint32(b[16:]), ValueDepth: le.Uint32(b[20:]), Limits: []Rlimit{}}
 		at := requestHeader
 		for range u32(24) {
-			got.Limits = append(got.Limits, Rlimit{u32(at), le.Uint64(b[at+8:])})
-			at += 16
+			got.Limits = append(got.Limits, Rlimit{u32(at), le.Uint64(b[at+8:]), le.Uint64(b[at+16:])})
+			at += limitSize
 		}
 		got.Name, at = string(b[at:at+u32(4)]), at+u32(4)
 		got.Code, at = b[at:at+u32(8)], at+u32(8)

@@ -13,9 +13,9 @@ class Request:
             raise ValueError('not a request frame')
         name, code, data, self.value_bytes, self.value_depth, limits = (
             int.from_bytes(header[i:i + 4], 'little') for i in range(4, 28, 4))
-        pairs = read(16 * limits)
-        self.limits = [(int.from_bytes(pairs[i:i + 4], 'little'), int.from_bytes(pairs[i + 8:i + 16], 'little'))
-                       for i in range(0, len(pairs), 16)]
+        bounds = read(24 * limits)
+        self.limits = [(int.from_bytes(bounds[i:i + 4], 'little'), int.from_bytes(bounds[i + 8:i + 16], 'little'),
+                        int.from_bytes(bounds[i + 16:i + 24], 'little')) for i in range(0, len(bounds), 24)]
         self.name = read(name).decode('utf-8', 'replace')
         self.code = read(code)
         self.input = read(data)
@@ -50,8 +50,8 @@ def run(request, pipe):
     sys.argv = [request.name]
     remember_source(filename, request.code)
     try:
-        for resource_id, value in request.limits:
-            set_limit(resource_id, value)
+        for limit in request.limits:
+            set_limit(*limit)
         scope['input_data'] = parse_input(request.input)
         request.input = None
         exec(compile(request.code, filename, 'exec', 0, True), scope)
@@ -87,12 +87,12 @@ def exit_status_of(reported):
     return 1 if reported is None else reported
 
 
-def set_limit(resource_id, value):
+def set_limit(number, soft, hard):
     import resource
-    _, hard = resource.getrlimit(resource_id)
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    resource.setrlimit(resource_id, (value, value))
+    _, highest = resource.getrlimit(number)
+    if highest != resource.RLIM_INFINITY:
+        soft, hard = min(soft, highest), min(hard, highest)
+    resource.setrlimit(number, (soft, hard))
 
 
 class Scanner:
