@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,6 +174,9 @@ func titleAt(location string) string {
 	set, err := library()
 	if err != nil {
 		return ""
+	}
+	if plain, err := url.PathUnescape(location); err == nil {
+		location = plain
 	}
 	return set.titles[location]
 }

@@ -2,7 +2,6 @@ package event
 
 import (
 	"fmt"
-	"mime"
 	"net/url"
 	"strings"
 	"time"
@@ -86,6 +85,7 @@ func (a *attributes) checkEvent(wantType string, f *faults) {
 			}
 		case !validString(v):
 			f.attribute(at, "%q: expected a text that is not empty and has no control characters", cut(v, maxShown))
+			a.bad[at] = true
 		default:
 			if expected := unexpected(at, v, wantType); expected != "" {
 				f.attribute(at, "%q: expected %s", cut(v, maxShown), expected)
@@ -184,36 +184,11 @@ func validString(s string) bool {
 	return true
 }
 
+// isJSON reports whether a media type is application/json, whatever its
+// parameters.
 func isJSON(mediaType string) bool {
-	if mediaType == "application/json" {
-		return true
-	}
-	t, _, err := mime.ParseMediaType(mediaType)
-	return err == nil && t == "application/json"
-}
-
-// parseTime reads a time of RFC 3339, which allows lower-case letters and a
-// leap second as well: the latter is the second after it.
-func parseTime(s string) (time.Time, error) {
-	var t time.Time
-	err := t.UnmarshalText([]byte(s))
-	if err == nil {
-		return t, nil
-	}
-	s = strings.ToUpper(s)
-	if len(s) > 19 && s[16:19] == ":60" {
-		if err := t.UnmarshalText([]byte(s[:17] + "59" + s[19:])); err != nil {
-			return time.Time{}, err
-		}
-		if utc := t.UTC(); utc.Hour() != 23 || utc.Minute() != 59 {
-			return time.Time{}, fmt.Errorf("no leap second can be there")
-		}
-		return t.Add(time.Second), nil
-	}
-	if err := t.UnmarshalText([]byte(s)); err != nil {
-		return time.Time{}, err
-	}
-	return t, nil
+	t, _, _ := strings.Cut(mediaType, ";")
+	return strings.EqualFold(strings.TrimSpace(t), "application/json")
 }
 
 // validTraceParent reports whether s is a traceparent of W3C Trace Context,

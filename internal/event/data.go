@@ -1,8 +1,6 @@
 package event
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -120,27 +118,6 @@ func (r *reader) inline(in *tool.Inline) error {
 	})
 }
 
-// input keeps the bytes of the input object as they were sent.
-func (r *reader) input(in *json.RawMessage) error {
-	raw, err := r.raw()
-	if err != nil {
-		return err
-	}
-	if raw[0] != '{' {
-		return r.refuse("expected an object")
-	}
-	if depth(raw, MaxDepth) >= MaxDepth { // the data itself is one level more
-		return r.refuse("expected at most %d levels", MaxDepth)
-	}
-	if bytes.Contains(raw, []byte(`\u0000`)) {
-		if fs := inputFaults(raw); len(fs) > 0 {
-			return &misfit{"/input" + fs[0].Pointer, fs[0].Message}
-		}
-	}
-	*in = raw
-	return nil
-}
-
 func (r *reader) plan(p *tool.Plan) error {
 	return r.object(func(name []byte) error {
 		switch string(name) {
@@ -224,29 +201,4 @@ func (r *reader) outputs(list *[]string) error {
 	}
 	_, err = r.d.ReadToken()
 	return err
-}
-
-// depth is how many levels of objects and lists a JSON document has; it
-// stops counting at most.
-func depth(document []byte, most int) int {
-	if bytes.Count(document, []byte("{"))+bytes.Count(document, []byte("[")) < most {
-		return 0 // too few to matter
-	}
-	level, deepest := 0, 0
-	for i := 0; i < len(document) && deepest < most; i++ {
-		switch document[i] {
-		case '{', '[':
-			level++
-			deepest = max(deepest, level)
-		case '}', ']':
-			level--
-		case '"':
-			for i++; document[i] != '"'; i++ {
-				if document[i] == '\\' {
-					i++
-				}
-			}
-		}
-	}
-	return deepest
 }

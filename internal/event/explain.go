@@ -174,15 +174,7 @@ func nameIn(object map[string]any, member string) string {
 	return ""
 }
 
-// inputFaults lists where an input has NUL in its paths.
-func inputFaults(input []byte) []schemas.Fault {
-	_, value, err := inspect(input, MaxDepth)
-	if err != nil {
-		return []schemas.Fault{{Message: "no JSON: " + err.Error()}}
-	}
-	return schemaFaults(schemas.Request+"#/properties/input", value)
-}
-
+// schemaFaults lists how a value violates a schema.
 func schemaFaults(schema string, value any) []schemas.Fault {
 	s, err := schemas.Compile(schema)
 	if err != nil {

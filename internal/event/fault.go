@@ -13,6 +13,7 @@ import (
 const (
 	maxFaults       = 100
 	maxFaultMessage = 4096 // bytes, all faults together
+	maxPointer      = 300  // bytes
 )
 
 // faults collects what is wrong with a message, by JSON pointer into the
@@ -52,6 +53,7 @@ func (f faults) error() *tool.Error {
 	f = slices.Compact(f)
 	var b strings.Builder
 	for i, fault := range f {
+		fault.Pointer = cut(fault.Pointer, maxPointer)
 		s := fault.String()
 		if i > 0 && (i == maxFaults || b.Len()+len(s) > maxFaultMessage) {
 			b.WriteString("; and more")

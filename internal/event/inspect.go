@@ -78,7 +78,7 @@ func (i *inspector) value() (any, error) {
 		return nil, i.syntax("it ends too early")
 	case c == '{' || c == '[':
 		if len(i.path) >= i.levels {
-			i.fault("more than %d levels of objects and lists", i.levels)
+			i.fault("more than %d levels of objects and lists", MaxDepth)
 			return nil, i.skip()
 		}
 		if c == '{' {
