@@ -100,7 +100,7 @@ func text(ctx context.Context, client *queue.Client, doc *event.ResultDoc, name 
 		return nil, nil
 	}
 	indented := inPlace.Clone()
-	if err := indented.Indent(); err != nil {
+	if err := indented.Indent(jsontext.WithIndent("  ")); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	return append(indented, '\n'), nil

@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +30,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 		Setup: func(env *testscript.Env) error {
 			f, err := startFleet(filepath.Join(env.WorkDir, queue.DefaultDataDir))
 			if err != nil {
@@ -34,9 +38,42 @@ func TestScripts(t *testing.T) {
 			}
 			env.Defer(f.stop)
 			env.Setenv("TOOLWORKER_NATS_URL", f.server.URL())
-			return nil
+			return writeLarge(env.WorkDir)
 		},
 	})
+}
+
+// writeLarge writes requests that do not fit into a message.
+func writeLarge(dir string) error {
+	input := `{"text":"` + strings.Repeat("0123456", 100_000) + `"}`
+	data := `{"project":"demo","tool":"size","input":` + input + `}`
+	for name, text := range map[string]string{
+		"big.json":      input,
+		"bigdata.json":  data,
+		"bigevent.json": `{"specversion":"1.0","id":"big-1","source":"/planner","type":"dev.toolworker.request.v1","data":` + data + `}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exits runs a command and checks its exit code: exits CODE COMMAND...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	code := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d, wanted %s; standard error: %s", code, args[0], ts.ReadFile("stderr"))
+	}
 }
 
 // fleet is an embedded server, and somebody who answers requests by what
@@ -46,6 +83,7 @@ type fleet struct {
 	client *queue.Client
 	cancel context.CancelFunc
 	ended  chan struct{}
+	silent chan string // ids of requests that get no result
 }
 
 func startFleet(dir string) (*fleet, error) {
@@ -54,7 +92,7 @@ func startFleet(dir string) (*fleet, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &fleet{server: server, cancel: cancel, ended: make(chan struct{})}
+	f := &fleet{server: server, cancel: cancel, ended: make(chan struct{}), silent: make(chan string, 100)}
 	if err := f.serve(ctx); err != nil {
 		f.cancel()
 		server.Shutdown()
@@ -113,7 +151,11 @@ func (f *fleet) answer(ctx context.Context, m event.Message) {
 		}
 		r, err = ref.Decode(data)
 	}
-	if r == nil || r.Tool == "silent" {
+	switch {
+	case r == nil:
+		return
+	case r.Tool == "silent":
+		f.silent <- r.ID
 		return
 	}
 	res := &tool.Result{

@@ -26,7 +26,9 @@ type grammar struct {
 
 	Run      runCommand      `cmd:"" help:"Send one request and wait for its result."`
 	Inline   inlineCommand   `cmd:"" help:"The same with inline Python."`
+	Send     sendCommand     `cmd:"" help:"Send requests from JSON files or standard input."`
 	Result   resultCommand   `cmd:"" help:"Show the result of a request."`
+	Watch    watchCommand    `cmd:"" help:"Show results as they come."`
 	Cancel   cancelCommand   `cmd:"" help:"Stop a request, running or queued."`
 	Dead     deadCommand     `cmd:"" help:"Requests that were put aside: list, show, replay, drop."`
 	Catalog  catalogCommand  `cmd:"" help:"Tools and projects in the server's bucket: list, apply, get, delete."`
@@ -44,7 +46,7 @@ type session struct {
 }
 
 // run parses args and runs the command that they choose until ctx is over.
-func run(ctx context.Context, _ <-chan struct{}, args []string, s command.Streams) error {
+func run(ctx context.Context, _ context.Context, args []string, s command.Streams) error {
 	var g grammar
 	chosen, err := command.Parse(name, &g, args, s, options()...)
 	if err != nil || chosen == nil {

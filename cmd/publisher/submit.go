@@ -59,6 +59,9 @@ func (s *sender) send(ctx context.Context, r *tool.Request) (err error) {
 func (s *sender) publish(ctx context.Context, project, id string, m event.Message) error {
 	trace.Inject(ctx, m.Header)
 	_, err := s.client.Publish(ctx, project, id, m)
+	if err != nil && ctx.Err() != nil {
+		return unsure(ctx, id)
+	}
 	return publishError(err)
 }
 
@@ -93,6 +96,15 @@ func (s *sender) encodeLarge(ctx context.Context, r *tool.Request, data []byte) 
 	}
 	sum := sha256.Sum256(data)
 	return event.EncodeReferenced(r, s.client.Names.Prefix(), s.client.Names.InputsStore(r.Project), r.ID, hex.EncodeToString(sum[:]))
+}
+
+// unsure is the error of a publish that ctx ended: the server may have stored
+// the request and not said so yet.
+func unsure(ctx context.Context, id string) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &command.Error{Code: command.Unreachable, Err: fmt.Errorf("publish %s: no answer of the server within %s", id, publishTimeout)}
+	}
+	return &command.Error{Code: command.NoResult, Err: fmt.Errorf("interrupted while %s was published; it may be queued or not", id)}
 }
 
 // publishError gives the refusals of a publish their exit codes.

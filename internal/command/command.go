@@ -95,19 +95,20 @@ func helpFor(name string, chosen *kong.Context, err error) string {
 }
 
 // Main runs a program and returns its exit code. The context given to run
-// ends at the first SIGINT or SIGTERM; hurry is closed at the second.
-func Main(name string, run func(ctx context.Context, hurry <-chan struct{}, args []string, s Streams) error) int {
+// ends at the first SIGINT or SIGTERM, hurry at the second.
+func Main(name string, run func(ctx context.Context, hurry context.Context, args []string, s Streams) error) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	hurry := make(chan struct{})
+	hurry, rush := context.WithCancel(context.Background())
+	defer rush()
 	go func() {
 		<-signals
 		cancel()
 		<-signals
-		close(hurry)
+		rush()
 	}()
 	s := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	err := run(ctx, hurry, os.Args[1:], s)

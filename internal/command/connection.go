@@ -22,10 +22,10 @@ type Connection struct {
 	StreamPrefix  string `name:"stream-prefix" group:"nats" default:"${stream_prefix}" placeholder:"PREFIX" help:"First part of every stream's name, in lower case of every bucket's (${default})."`
 }
 
-// Validate checks the prefixes.
+// Validate names what cannot be.
 func (c *Connection) Validate() error {
-	if c.SubjectPrefix == "" || c.StreamPrefix == "" {
-		return errors.New("--subject-prefix and --stream-prefix must not be empty")
+	if c.DataDir == "" || c.SubjectPrefix == "" || c.StreamPrefix == "" {
+		return errors.New("--data-dir, --subject-prefix and --stream-prefix must not be empty")
 	}
 	return c.Names().Validate()
 }
@@ -102,6 +102,8 @@ func ConnectError(err error) error {
 		return (&Error{Code: Unreachable, Err: err}).WithHint("check --nats-creds, or --data-dir where the embedded server's token is")
 	case errors.Is(err, queue.ErrUnreachable):
 		return (&Error{Code: Unreachable, Err: err}).WithHint("is a server running there? start one with: worker run")
+	case errors.Is(err, queue.ErrNoTopology):
+		return &Error{Code: Unreachable, Err: err}
 	}
 	return err
 }
