@@ -36,7 +36,7 @@ func readData(data []byte, q *tool.Request) error {
 			hasTool = true
 			return r.toolName(&q.Tool)
 		case "inline":
-			q.Inline = &tool.Inline{Source: "custom"}
+			q.Inline = &tool.Inline{}
 			return r.inline(q.Inline)
 		case "input":
 			return r.input(&q.Input)
@@ -95,7 +95,7 @@ func (r *reader) environment(e *tool.Environment) error {
 }
 
 func (r *reader) inline(in *tool.Inline) error {
-	return r.object(func(name []byte) error {
+	err := r.object(func(name []byte) error {
 		switch string(name) {
 		case "name":
 			return r.toolName(&in.Name)
@@ -116,6 +116,10 @@ func (r *reader) inline(in *tool.Inline) error {
 		}
 		return r.unknown()
 	})
+	if in.Source == "" {
+		in.Source = "custom"
+	}
+	return err
 }
 
 func (r *reader) plan(p *tool.Plan) error {
