@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolworker/toolworker/internal/sandbox/cgroup"
 	"github.com/toolworker/toolworker/internal/sandbox/frame"
 	"github.com/toolworker/toolworker/internal/tool"
 )
@@ -31,12 +32,13 @@ func (r *runner) runCold(ctx context.Context, s *Spec, level tool.Isolation) (*E
 		streams.abandon()
 		return nil, err
 	}
-	run := &coldRun{spec: s, sup: sup}
+	run := &coldRun{spec: s, sup: sup, group: c.group}
 	if err := frame.WriteSetup(sup.control, c.setup); err != nil {
 		run.fault = fmt.Errorf("send set-up to sandbox supervisor: %w", err)
 		sup.kill()
 	}
 	run.watch(ctx)
+	run.cpu.stop()
 	state, err := sup.end()
 	value, reason := streams.finish()
 	if err := errors.Join(run.fault, err); err != nil {
@@ -67,6 +69,8 @@ func (r *runner) argv(s *Spec) []string {
 type coldRun struct {
 	spec     *Spec
 	sup      *supervisor
+	group    *cgroup.Group
+	cpu      cpuWatch
 	fault    error
 	started  time.Time
 	ended    time.Time
@@ -94,6 +98,7 @@ func (c *coldRun) watch(ctx context.Context) {
 			case frame.Started:
 				c.started, c.noProc = time.Now(), rep.NoProc
 				timer.Stop()
+				c.cpu.start(c.group, c.spec.Limits, c.sup.kill)
 				if t := c.spec.Limits.Timeout(); t > 0 {
 					timer.Reset(t)
 				}
@@ -119,6 +124,7 @@ func (c *coldRun) watch(ctx context.Context) {
 
 func (c *coldRun) kill() {
 	c.killed = true
+	c.group.Kill() // all at once, where the kernel can
 	c.sup.kill()
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/toolworker/toolworker/internal/sandbox/cgroup"
 	"github.com/toolworker/toolworker/internal/sandbox/landlock"
 	"github.com/toolworker/toolworker/internal/sandbox/launch"
 	"github.com/toolworker/toolworker/internal/sandbox/seccomp"
@@ -18,6 +19,7 @@ type confinement struct {
 	attr     *syscall.SysProcAttr
 	files    []*os.File // further descriptors of the supervisor, closed once it has them
 	setup    *shim.Setup
+	group    *cgroup.Group
 	metadata tool.SandboxMetadata
 	release  func() // when everything is dead
 }
@@ -37,12 +39,19 @@ func (r *runner) confine(s *Spec, level tool.Isolation, files int) (*confinement
 	}
 	switch level {
 	case tool.IsolationFull:
-		return c, r.confineFully(c, s)
+		if err := r.confineFully(c, s); err != nil {
+			return nil, err
+		}
 	case tool.IsolationNone:
-		c.metadata.Mechanisms = []string{"rlimits"}
-		return c, nil
+	default:
+		return nil, fmt.Errorf("isolation level %q: unknown", level)
 	}
-	return nil, fmt.Errorf("isolation level %q: unknown", level)
+	if err := r.limit(c, s.Limits); err != nil {
+		c.started()
+		c.release()
+		return nil, err
+	}
+	return c, nil
 }
 
 // confineFully gives s a room of its own.
@@ -62,7 +71,7 @@ func (r *runner) confineFully(c *confinement, s *Spec) error {
 	}
 	c.mechanism(r.landlock > 0, "landlock")
 	c.mechanism(r.landlock >= landlock.ScopesABI, "landlock_scopes")
-	c.setup.Filter = r.filters.get(seccomp.Options{})
+	c.setup.Filter = r.filters.get(seccomp.Options{NoMemfd: !r.bounds(cgroup.Memory)})
 	c.mechanism(true, "seccomp")
 	c.metadata.Missing = append(c.metadata.Missing, g.missing...)
 	return nil

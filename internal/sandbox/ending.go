@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"syscall"
@@ -8,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolworker/toolworker/internal/sandbox/cgroup"
 	"github.com/toolworker/toolworker/internal/sandbox/frame"
 	"github.com/toolworker/toolworker/internal/sandbox/launch"
 	"github.com/toolworker/toolworker/internal/tool"
@@ -18,22 +20,49 @@ func (c *coldRun) exit(state *os.ProcessState) (*Exit, error) {
 	if c.failed != nil {
 		return notStarted(c.spec, c.failed)
 	}
-	e := &Exit{Duration: c.duration()}
-	e.Usage.CPUMS = milliseconds(state.UserTime() + state.SystemTime())
-	switch {
-	case c.exited != nil:
-		e.setStatus(syscall.WaitStatus(c.exited.Status))
-		e.TimedOut = c.timedOut && c.exited.Killed
-		e.Usage.CPUMS = milliseconds(c.exited.CPU)
-		e.Usage.MaxRSSBytes = c.exited.MaxRSS
-	case c.killed:
-		e.Code, e.Signal, e.TimedOut = 128+int(unix.SIGKILL), "SIGKILL", c.timedOut
-	default:
-		// Nobody but the tool could have ended its supervisor.
-		e.Code, e.Signal = 128+int(unix.SIGKILL), "SIGKILL"
-		e.Hit, e.HitName = tool.SandboxViolation, "the supervisor of the sandbox was ended"
+	stats := c.group.Stats()
+	e := &Exit{Duration: c.duration(), Code: 128 + int(unix.SIGKILL), Signal: "SIGKILL"}
+	rep := c.exited
+	if rep == nil {
+		// Killed with its tree; what is known is what the kernel kept.
+		rep = &frame.Report{Killed: c.killed, CPU: state.UserTime() + state.SystemTime()}
+	} else {
+		e.setStatus(syscall.WaitStatus(rep.Status))
+	}
+	e.TimedOut = c.timedOut && rep.Killed
+	e.Usage = tool.Usage{
+		CPUMS:       milliseconds(cmp.Or(stats.CPU, rep.CPU)),
+		MaxRSSBytes: cmp.Or(stats.MemoryPeak, rep.MemoryPeak, rep.MaxRSS),
+		PIDsPeak:    cmp.Or(stats.PIDsPeak, rep.PIDsPeak),
+	}
+	if !c.killed || c.cpu.exceeded.Load() {
+		e.Hit, e.HitName = c.hit(e, rep, stats)
 	}
 	return e, nil
+}
+
+// hit names the limit that a failed run ran into, if it did.
+func (c *coldRun) hit(e *Exit, rep *frame.Report, stats cgroup.Stats) (tool.Code, string) {
+	limits := c.spec.Limits
+	usedUp := limits.CPUSeconds > 0 && e.Usage.CPUMS >= 1000*limits.CPUSeconds
+	switch {
+	case e.Code == 0:
+		return "", ""
+	case stats.OOMKills > 0 || rep.OutOfMemory:
+		return tool.OutOfMemory, "memory_bytes"
+	case e.Signal == "SIGXCPU", c.cpu.exceeded.Load(), e.Signal == "SIGKILL" && usedUp:
+		return tool.LimitExceeded, "cpu_seconds"
+	case e.Signal == "SIGXFSZ":
+		return tool.LimitExceeded, "file_size_bytes"
+	case e.Signal == "SIGSYS":
+		return tool.SandboxViolation, "a system call of a foreign architecture"
+	case stats.PIDsHits > 0 || rep.TooManyProcesses:
+		return tool.TooManyProcesses, "pids"
+	case c.exited == nil:
+		// Nobody but the tool could have ended its supervisor.
+		return tool.SandboxViolation, "the supervisor of the sandbox was ended"
+	}
+	return "", ""
 }
 
 func (e *Exit) setStatus(ws syscall.WaitStatus) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/toolworker/toolworker/internal/sandbox/cgroup"
 	"github.com/toolworker/toolworker/internal/sandbox/landlock"
 	"github.com/toolworker/toolworker/internal/sandbox/python"
 	"github.com/toolworker/toolworker/internal/sandbox/seccomp"
@@ -23,6 +24,7 @@ type runner struct {
 	spawner     *spawner
 	identities  *identities
 	owners      *owners
+	cgroups     *cgroup.Manager
 	filters     *filters
 	landlock    int // ABI, 0 when there is none
 
@@ -44,7 +46,7 @@ func New(c Config) (Runner, error) {
 	}
 	r := &runner{
 		config: c, interpreter: interpreter, spawner: newSpawner(),
-		identities: newIdentities(), filters: &filters{}, landlock: landlock.ABI(),
+		identities: newIdentities(), cgroups: cgroup.Open(), filters: &filters{}, landlock: landlock.ABI(),
 	}
 	r.owners = &owners{spawner: r.spawner, executable: c.Executable}
 	r.filters.arch, err = seccomp.Native()
@@ -88,7 +90,7 @@ func (r *runner) Close() error {
 	r.running.Wait()
 	r.owners.close()
 	r.spawner.close()
-	return nil
+	return r.cgroups.Close()
 }
 
 func (s *Spec) validate() error {

@@ -33,6 +33,8 @@ const (
 	maxSetup = 32 << 20
 	// maxReport bounds what a supervisor may say at once.
 	maxReport = 4 << 10
+	// exitedSize is that of the payload of an Exited.
+	exitedSize = 4 + 3 + 4*8
 )
 
 func send(w io.Writer, k Kind, payload []byte) error {
@@ -106,7 +108,13 @@ type Report struct {
 	Status uint32
 	Killed bool // the supervisor was told to end it
 	CPU    time.Duration
-	MaxRSS int64 // bytes
+	MaxRSS int64 // bytes, of the largest process
+	// What the supervisor saw where no control group looks: the limit of
+	// memory exceeded, that of processes reached, and the most of both.
+	OutOfMemory      bool
+	TooManyProcesses bool
+	MemoryPeak       int64
+	PIDsPeak         int64
 }
 
 // Write sends the report.
@@ -124,9 +132,10 @@ func (r *Report) Write(w io.Writer) error {
 		b = append(b, step...)
 	case Exited:
 		b = binary.LittleEndian.AppendUint32(b, r.Status)
-		b = append(b, flag(r.Killed))
-		b = binary.LittleEndian.AppendUint64(b, uint64(r.CPU))
-		b = binary.LittleEndian.AppendUint64(b, uint64(r.MaxRSS))
+		b = append(b, flag(r.Killed), flag(r.OutOfMemory), flag(r.TooManyProcesses))
+		for _, n := range []int64{int64(r.CPU), r.MaxRSS, r.MemoryPeak, r.PIDsPeak} {
+			b = binary.LittleEndian.AppendUint64(b, uint64(n))
+		}
 	default:
 		return fmt.Errorf("report of kind %q: expected started, failed or exited", r.Kind)
 	}
@@ -148,14 +157,16 @@ func ReadReport(r io.Reader) (*Report, error) {
 	case k == Failed && len(b) >= 4 && utf8.Valid(b[4:]):
 		rep.Errno = binary.LittleEndian.Uint32(b)
 		rep.Step = string(b[4:])
-	case k == Exited && len(b) == 21:
+	case k == Exited && len(b) == exitedSize:
 		rep.Status = binary.LittleEndian.Uint32(b)
-		rep.Killed = b[4] == 1
-		rep.CPU = time.Duration(binary.LittleEndian.Uint64(b[5:]))
-		rep.MaxRSS = int64(binary.LittleEndian.Uint64(b[13:]))
-		if rep.CPU < 0 || rep.MaxRSS < 0 {
-			return nil, errors.New("report of negative usage")
+		rep.Killed, rep.OutOfMemory, rep.TooManyProcesses = b[4] == 1, b[5] == 1, b[6] == 1
+		var n [4]int64
+		for i := range n {
+			if n[i] = int64(binary.LittleEndian.Uint64(b[7+8*i:])); n[i] < 0 {
+				return nil, errors.New("report of negative usage")
+			}
 		}
+		rep.CPU, rep.MaxRSS, rep.MemoryPeak, rep.PIDsPeak = time.Duration(n[0]), n[1], n[2], n[3]
 	default:
 		return nil, fmt.Errorf("frame %q of %d bytes: expected a report", k, len(b))
 	}

@@ -22,6 +22,8 @@ type Child struct {
 	// Files become the descriptors 0, 1, 2 and so on; every other one is
 	// closed on exec.
 	Files []int
+	// Groups are descriptors of cgroup.procs files of groups to join.
+	Groups []int
 	// UID and GID are switched to, -1 keeps the parent's.
 	UID, GID int
 	// DropCaps gives up every capability, the bounding set included.

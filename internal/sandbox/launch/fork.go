@@ -11,7 +11,8 @@ import (
 type step uint32
 
 const (
-	stepSession step = iota + 1
+	stepJoin step = iota + 1
+	stepSession
 	stepParent
 	stepDir
 	stepFiles
@@ -33,6 +34,8 @@ const StepExec = "exec"
 
 func (s step) String() string {
 	switch s {
+	case stepJoin:
+		return "join control group"
 	case stepSession:
 		return "start session"
 	case stepParent:
@@ -127,6 +130,12 @@ func become(p *program) failure {
 //go:noinline
 //go:nosplit
 func settle(p *program) failure {
+	// First: everything that follows is charged to the group.
+	for i := range p.groups {
+		if _, _, errno := syscall.RawSyscall(unix.SYS_WRITE, p.groups[i], uintptr(unsafe.Pointer(unsafe.SliceData(p.zero))), 1); errno != 0 {
+			return failure{stepJoin, errno}
+		}
+	}
 	if _, _, errno := syscall.RawSyscall(unix.SYS_SETSID, 0, 0, 0); errno != 0 {
 		return failure{stepSession, errno}
 	}

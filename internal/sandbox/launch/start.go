@@ -114,6 +114,8 @@ type program struct {
 	env      []*byte
 	dir      *byte
 	files    []uintptr
+	groups   []uintptr
+	zero     []byte
 	uid, gid int
 	caps     bool
 	nnp      bool
@@ -156,6 +158,10 @@ func (c *Child) prepare() (*program, error) {
 	}
 	if len(c.Filter) > 0 {
 		p.filter = unix.SockFprog{Len: uint16(len(c.Filter)), Filter: &c.Filter[0]}
+	}
+	p.zero = []byte("0")
+	for _, fd := range c.Groups {
+		p.groups = append(p.groups, uintptr(fd))
 	}
 	for _, l := range c.Limits {
 		p.limits = append(p.limits, kernelLimit{uintptr(l.Resource), unix.Rlimit{Cur: l.Soft, Max: l.Hard}})

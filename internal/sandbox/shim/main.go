@@ -73,7 +73,7 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 	child := launch.Child{
 		Argv: s.Argv, Env: s.Env, Dir: s.Dir,
 		UID: s.UID, GID: s.GID, DropCaps: s.DropCaps, NoNewPrivs: s.NoNewPrivs,
-		Ruleset: -1, Limits: s.Limits, OOMFirst: s.OOMFirst,
+		Ruleset: -1, Limits: s.Limits, OOMFirst: s.OOMFirst, Groups: s.Groups,
 	}
 	for i := range s.Files {
 		child.Files = append(child.Files, FilesFD+i)
@@ -94,11 +94,20 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 		child.Ruleset = ruleset
 	}
 	child.Filter = seccomp.Program(s.Filter)
+	if s.PIDs > 0 {
+		// The kernel counts the user's threads, those of this process included.
+		uid := s.UID
+		if uid < 0 {
+			uid = os.Getuid()
+		}
+		n := uint64(tasksOf(uid) + s.PIDs)
+		child.Limits = append(child.Limits, launch.Limit{Resource: unix.RLIMIT_NPROC, Soft: n, Hard: n})
+	}
 	pid, err := child.Start()
 	if err != nil {
 		return failed("start", err)
 	}
-	for _, fd := range child.Files {
+	for _, fd := range slices.Concat(child.Files, child.Groups) {
 		unix.Close(fd) // or the worker would never see the end of the output
 	}
 	main, err := unix.PidfdOpen(pid, 0)
@@ -111,15 +120,18 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 		return nil, false
 	}
 	var killed atomic.Bool
+	end := func() { _ = unix.PidfdSendSignal(main, unix.SIGKILL, nil, 0) }
 	go func() {
 		frame.ReadKill(control) // or the worker's death
 		killed.Store(true)
-		_ = unix.PidfdSendSignal(main, unix.SIGKILL, nil, 0)
+		end()
 	}()
+	sampler := sample(s.MemoryBytes, s.PIDs, end)
 	status := wait(pid)
 	killTree()
 	r := &frame.Report{Kind: frame.Exited, Status: uint32(status), Killed: killed.Load()}
 	r.CPU, r.MaxRSS = used()
+	sampler.end(r)
 	return r, true
 }
 

@@ -33,6 +33,11 @@ type Setup struct {
 	NoNewPrivs bool
 	OOMFirst   bool
 	Limits     []launch.Limit
+	// Groups are descriptors of control groups that the tool joins.
+	Groups []int
+	// MemoryBytes and PIDs bound the tree where no control group does, 0 does
+	// not.
+	MemoryBytes, PIDs int64
 	// Room is built first; nil leaves the host's file system.
 	Room *room.Room
 	// Landlock holds paths as the tool sees them; nil for no domain.

@@ -36,51 +36,48 @@ func killTree() {
 }
 
 // children are the pids of the direct children of this process.
-func children() []int {
-	var pids []int
-	threads, err := os.ReadDir("/proc/self/task")
+func children() []int { return childrenOf("self") }
+
+// childrenOf are those of a process that /proc calls by this name.
+func childrenOf(name string) []int {
+	threads, err := os.ReadDir("/proc/" + name + "/task")
 	if err != nil {
 		return nil
 	}
-	found := false
+	var pids []int
+	supported := len(threads) == 0
 	for _, t := range threads {
-		b, err := os.ReadFile("/proc/self/task/" + t.Name() + "/children")
+		b, err := os.ReadFile("/proc/" + name + "/task/" + t.Name() + "/children")
 		if err != nil {
 			continue
 		}
-		found = true
+		supported = true
 		for f := range strings.FieldsSeq(string(b)) {
 			if pid, err := strconv.Atoi(f); err == nil {
 				pids = append(pids, pid)
 			}
 		}
 	}
-	if !found {
-		return childrenByScan()
+	if !supported {
+		return childrenByScan(name)
 	}
 	return pids
 }
 
 // childrenByScan is for kernels without CONFIG_PROC_CHILDREN.
-func childrenByScan() []int {
-	var pids []int
-	procs, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
+func childrenByScan(name string) []int {
+	if name == "self" {
+		name = strconv.Itoa(os.Getpid())
 	}
-	self := strconv.Itoa(os.Getpid())
-	for _, p := range procs {
-		pid, err := strconv.Atoi(p.Name())
-		if err != nil {
-			continue
-		}
-		b, err := os.ReadFile("/proc/" + p.Name() + "/stat")
+	var pids []int
+	for _, pid := range processes() {
+		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if err != nil {
 			continue
 		}
 		// pid (name, which may hold anything) state ppid
-		_, rest, _ := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
-		if f := strings.Fields(rest); len(f) > 1 && f[1] == self {
+		stat := string(b)
+		if f := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(f) > 1 && f[1] == name {
 			pids = append(pids, pid)
 		}
 	}
