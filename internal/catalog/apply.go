@@ -89,7 +89,7 @@ func (s *Store) write(ctx context.Context, values map[string][]byte) (map[string
 	p := pool.New().WithMaxGoroutines(writers).WithContext(ctx).WithCancelOnError().WithFirstError()
 	for i, key := range missing {
 		p.Go(func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, askTimeout)
+			ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 			defer cancel()
 			var err error
 			if revisions[i], err = s.kv.Put(ctx, key, values[key]); err != nil {

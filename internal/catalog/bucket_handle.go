@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,10 +15,12 @@ import (
 const revisionKey = "revision"
 
 // Bounds of single operations on the bucket, so that a server that goes away
-// in the middle of one cannot hold anything up for long.
+// in the middle of one cannot hold anything up for long: an answer that was
+// lost with it never comes.
 const (
-	askTimeout  = 5 * time.Second
-	scanTimeout = 30 * time.Second
+	askTimeout   = 2 * time.Second
+	writeTimeout = 10 * time.Second
+	scanTimeout  = 30 * time.Second
 )
 
 // bucketHandle opens the bucket when it is first needed, and again after it
@@ -128,7 +131,7 @@ func scan(ctx context.Context, kv jetstream.KeyValue, history bool, filters ...s
 	if history {
 		opts = append(opts, jetstream.IncludeHistory())
 	}
-	w, err := kv.WatchFiltered(ctx, filters, opts...)
+	w, err := kv.WatchFiltered(ctx, slices.Clone(filters), opts...) // the library writes into the slice
 	if err != nil {
 		return nil, fmt.Errorf("read bucket %s: %w", kv.Bucket(), err)
 	}

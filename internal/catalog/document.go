@@ -3,6 +3,8 @@ package catalog
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"github.com/toolworker/toolworker/schemas"
 )
@@ -65,7 +67,18 @@ func reasonOf(f schemas.Fault) string {
 	if f.Pointer == "" {
 		return f.Message
 	}
-	return f.Pointer + ": " + f.Message
+	return printable(f.Pointer) + ": " + f.Message
+}
+
+// printable replaces control characters, which a name in a pointer may have:
+// faults are read on terminals.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }
 
 // at returns the entry as it stands in a file, the text of its document

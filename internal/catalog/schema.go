@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -17,9 +16,12 @@ import (
 // concurrent use; a nil Schema accepts everything.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// schemaAddress is the address of the schema being compiled, which its
-// relative references are resolved against.
-const schemaAddress = "urn:toolworker:schema"
+// schemaAddress is the address of the schema being compiled: its relative
+// references are resolved against it.
+const (
+	schemaBase    = "toolworker://catalogue"
+	schemaAddress = schemaBase + "/schema"
+)
 
 // compileSchema compiles a parsed JSON Schema, 2020-12 unless it says
 // otherwise. References may lead to the schema itself and to the
@@ -33,45 +35,17 @@ func compileSchema(doc any) (*Schema, []schemas.Fault) {
 	}
 	compiled, err := c.Compile(schemaAddress)
 	if err != nil {
-		return nil, schemaFaults(err)
+		return nil, schemaFaults(doc, err)
 	}
 	return &Schema{compiled}, nil
-}
-
-// schemaFaults says where in a schema the compiler stumbled.
-func schemaFaults(err error) []schemas.Fault {
-	var invalid *jsonschema.SchemaValidationError
-	if errors.As(err, &invalid) {
-		return schemas.Faults(invalid.Err)
-	}
-	var pattern *jsonschema.InvalidRegexError
-	if errors.As(err, &pattern) {
-		return []schemas.Fault{{
-			Pointer: fragment(pattern.URL),
-			Message: fmt.Sprintf("pattern %q: %v", pattern.Regex, pattern.Err),
-		}}
-	}
-	var load *jsonschema.LoadURLError
-	if errors.As(err, &load) {
-		return []schemas.Fault{{Message: fmt.Sprintf("refers to %q: schemas are never loaded from elsewhere", load.URL)}}
-	}
-	message := strings.ReplaceAll(err.Error(), schemaAddress, "")
-	return []schemas.Fault{{Message: "invalid schema: " + message}}
-}
-
-// fragment is the JSON pointer in a schema's address.
-func fragment(address string) string {
-	_, pointer, _ := strings.Cut(address, "#")
-	if p, err := url.PathUnescape(pointer); err == nil {
-		return p
-	}
-	return pointer
 }
 
 // nothing is a loader that refuses.
 type nothing struct{}
 
-func (nothing) Load(url string) (any, error) { return nil, fmt.Errorf("%s is not loaded", url) }
+func (nothing) Load(string) (any, error) {
+	return nil, errors.New("schemas are never loaded from elsewhere")
+}
 
 // CheckInput reports an input that violates the schema as invalid_input, with
 // every violation and its JSON pointer.

@@ -74,7 +74,7 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 	}
 	// The value is of no use to anybody now. Its history stays readable for
 	// those who still work with the state before.
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	if err := s.kv.Delete(ctx, key); err != nil {
 		return fmt.Errorf("delete %s: it is out of force, but its value is still in the bucket: %w", key, err)
@@ -176,7 +176,7 @@ func (s *Store) exchange(ctx context.Context, entries map[string]uint64, before 
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	var revision uint64
 	if before == 0 {

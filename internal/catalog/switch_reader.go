@@ -86,7 +86,7 @@ func (s *Store) Pause(ctx context.Context, w Switch) error {
 	if err := w.check(); err != nil {
 		return fmt.Errorf("pause: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	if _, err := s.kv.Put(ctx, w.key(), []byte(`{}`)); err != nil {
 		return fmt.Errorf("pause %s: %w", w, err)
@@ -99,7 +99,7 @@ func (s *Store) Resume(ctx context.Context, w Switch) error {
 	if err := w.check(); err != nil {
 		return fmt.Errorf("resume: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	_, err := s.kv.Get(ctx, w.key())
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
