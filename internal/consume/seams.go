@@ -47,6 +47,9 @@ type Delivery struct {
 	Doubtful bool
 }
 
+// first reports whether nobody can have seen the message before.
+func (d Delivery) first() bool { return d.Count <= 1 && !d.Doubtful }
+
 // Executor runs a request. It always gives a result: failure is data.
 // Result.Fault makes the message go back.
 type Executor interface {
@@ -87,4 +90,45 @@ type Inputs interface {
 	// Fetch reads the object that ref names. An *tool.Error says why the
 	// request is to be rejected; another error is ctx's.
 	Fetch(ctx context.Context, ref *event.Reference) ([]byte, error)
+}
+
+// Cancellations are the requests that somebody cancelled.
+type Cancellations interface {
+	// Run learns of them until ctx ends, and calls heard for each new one.
+	Run(ctx context.Context, heard func(project, id string)) error
+	Cancelled(project, id string) bool
+	// Forget drops one whose request is settled.
+	Forget(project, id string)
+}
+
+// Queued is a request that is still in the queue.
+type Queued struct {
+	Request event.Message
+	Lane    Lane
+	// Remove takes it out of the queue, when its answer is stored.
+	Remove func(ctx context.Context) error
+}
+
+// Finder looks for requests wherever they stand in the queue.
+type Finder interface {
+	// Find calls found for those requests of a project that are in the queue.
+	Find(ctx context.Context, project string, ids map[string]struct{}, found func(id string, q Queued)) error
+}
+
+// Rules is what the operator lays down, as it is at the moment of asking.
+type Rules interface {
+	// Paused reports whether requests are held back; tool is "" where it is
+	// not known yet or the code is inline.
+	Paused(pool, project, tool string) bool
+	// ProjectBound is how many requests of a project may run at once here; 0
+	// when it has no bound of its own.
+	ProjectBound(project string) int
+	// Tool is the definition of a tool. It may ask where the catalogue is
+	// kept for a name that it does not know.
+	Tool(ctx context.Context, name string) (*tool.Definition, bool)
+}
+
+// Live is where live events go. Publish does not wait, and may lose them.
+type Live interface {
+	Publish(m event.Message)
 }
