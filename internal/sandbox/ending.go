@@ -67,7 +67,7 @@ func (c *coldRun) hit(e *Exit, rep *frame.Report, stats cgroup.Stats) (tool.Code
 
 func (e *Exit) setStatus(ws syscall.WaitStatus) {
 	if !ws.Signaled() {
-		e.Code = ws.ExitStatus()
+		e.Code, e.Signal = ws.ExitStatus(), ""
 		return
 	}
 	e.Code, e.Signal = 128+int(ws.Signal()), unix.SignalName(ws.Signal())
