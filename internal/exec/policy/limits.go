@@ -29,9 +29,13 @@ var (
 	}
 )
 
-// longest is the largest number of seconds that a limit can have, about 31
-// years: beyond it a duration would overflow.
-const longest = 1e9
+// Seconds have the bounds of the schemas: beyond the longest, about 31 years,
+// a duration would overflow, and below the shortest it would be zero, which
+// means not limited.
+const (
+	longest  = 1e9
+	shortest = 1e-9
+)
 
 // InForce returns the limits that an execution runs under: the request's wish,
 // else the tool's, else the default of the project, else the built-in limit of
@@ -107,7 +111,7 @@ func fraction(name string, seconds bool, of func(*tool.Limits) *float64) member 
 	return member{name: name, seconds: seconds,
 		get: func(l *tool.Limits) float64 {
 			if v := *of(l); v > 0 && !math.IsInf(v, 1) { // NaN is not above zero either
-				return v
+				return max(v, shortest)
 			}
 			return 0
 		},
