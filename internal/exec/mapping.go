@@ -102,6 +102,6 @@ func (x *execution) complete(ctx context.Context, input json.RawMessage, env []s
 		t.Code, t.Name = d.Code, d.Name
 	}
 	if r.Stream && x.Live != nil {
-		t.Live = x.Live(ctx, r)
+		t.Live = x.Live(ctx, t.Resolution.Resolved)
 	}
 }

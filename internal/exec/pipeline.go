@@ -31,9 +31,10 @@ type Config struct {
 	Spans trace.Spans
 	// ContainerRuntime is the engine's name for spans: docker, podman.
 	ContainerRuntime string
-	// Live is asked for a receiver of the output of requests that want live
-	// events, as Task.Live describes it. nil when there are none.
-	Live func(ctx context.Context, r *tool.Request) func(stream string, offset int64, p []byte)
+	// Live is told the environment of requests that want live events, and
+	// returns a receiver of their output as Task.Live describes it. nil when
+	// there are none.
+	Live func(ctx context.Context, env tool.Environment) func(stream string, offset int64, p []byte)
 }
 
 // Catalogue is where tools and projects come from.

@@ -543,8 +543,8 @@ func TestPipelineMissingSecretIsStartFailed(t *testing.T) {
 func TestPipelineLive(t *testing.T) {
 	b := newBench(t)
 	var got []string
-	b.config.Live = func(_ context.Context, r *tool.Request) func(string, int64, []byte) {
-		return func(stream string, _ int64, p []byte) { got = append(got, r.ID+" "+stream+" "+string(p)) }
+	b.config.Live = func(_ context.Context, env tool.Environment) func(string, int64, []byte) {
+		return func(stream string, _ int64, p []byte) { got = append(got, string(env)+" "+stream+" "+string(p)) }
 	}
 	b.host.run = func(_ context.Context, task *Task) (*Ending, error) {
 		if task.Live != nil {
@@ -554,7 +554,7 @@ func TestPipelineLive(t *testing.T) {
 	}
 	b.execute(t, t.Context(), request())
 	b.execute(t, t.Context(), request(func(r *tool.Request) { r.Stream = true }))
-	if diff := cmp.Diff([]string{"r-1 stdout x"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"host stdout x"}, got); diff != "" {
 		t.Error(diff)
 	}
 }
