@@ -22,8 +22,7 @@ func (l Limits) Timeout() time.Duration {
 }
 
 // LimitsInForce are the limits that an execution ran under, and the names of
-// those that were lowered from what the request, the tool or the project
-// asked for.
+// those that the maximum of the project or of the worker lowered.
 type LimitsInForce struct {
 	Limits
 	Clamped []string `json:"clamped"`
