@@ -1,8 +1,10 @@
 package python
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -18,6 +20,8 @@ type Interpreter struct {
 	Dirs []string
 	// Cold is the bootstrap of one request in a fresh process.
 	Cold *Program
+
+	run Command
 }
 
 // OldestVersion is the oldest Python that the bootstrap is written for.
@@ -37,11 +41,31 @@ const (
 // Resolve finds the interpreter that name stands for, a path or a command of
 // PATH, and has it compile the bootstrap. It fails when there is none, or it is older than OldestVersion.
 func Resolve(ctx context.Context, name string) (*Interpreter, error) {
-	out, err := exec.CommandContext(ctx, name, "-I", "-S", "-c", describe).Output()
+	return ResolveBy(ctx, name, runHere)
+}
+
+// Command runs a command with this stdin to its end and gives its stdout.
+type Command func(ctx context.Context, argv []string, stdin []byte) ([]byte, error)
+
+func runHere(ctx context.Context, argv []string, stdin []byte) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
+	}
+	return out, err
+}
+
+// ResolveBy is Resolve for an interpreter that lives elsewhere, in a container
+// for example: run is how its commands are run there.
+func ResolveBy(ctx context.Context, name string, run Command) (*Interpreter, error) {
+	out, err := run(ctx, []string{name, "-I", "-S", "-c", describe}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("ask interpreter %s where it is: %w", name, err)
 	}
-	var i Interpreter
+	i := Interpreter{run: run}
 	if err := json.Unmarshal(out, &[]any{&i.Path, &i.Version, &i.Dirs}); err != nil {
 		return nil, fmt.Errorf("read answer of interpreter %s: %w", name, err)
 	}

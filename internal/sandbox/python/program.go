@@ -1,11 +1,9 @@
 package python
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"fmt"
-	"os/exec"
 	"strings"
 )
 
@@ -56,13 +54,10 @@ func (i *Interpreter) Server(ctx context.Context, source string) (*Program, erro
 // the code.
 func (i *Interpreter) compile(ctx context.Context, last string) (*Program, error) {
 	parts := []string{privatePart, streamsPart, tracesPart, valuePart, runPart, last}
-	cmd := exec.CommandContext(ctx, i.Path, "-I", "-S", "-c", compiler)
-	cmd.Stdin = strings.NewReader(strings.Join(parts, "\n"))
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
-	prologue, err := cmd.Output()
+	source := []byte(strings.Join(parts, "\n"))
+	prologue, err := i.run(ctx, []string{i.Path, "-I", "-S", "-c", compiler}, source)
 	if err != nil {
-		return nil, fmt.Errorf("compile bootstrap with interpreter %s: %w: %s", i.Path, err, bytes.TrimSpace(complaints.Bytes()))
+		return nil, fmt.Errorf("compile bootstrap with interpreter %s: %w", i.Path, err)
 	}
 	return &Program{Argv: []string{i.Path, "-I", "-S", "-c", stub}, Prologue: prologue}, nil
 }
