@@ -56,3 +56,11 @@ func (r *runner) try(ctx context.Context, l tool.Isolation) error {
 	}
 	return nil
 }
+
+// Leveled is implemented by runners that confine everything at one level.
+type Leveled interface {
+	Level() tool.Isolation
+}
+
+// Level implements Leveled.
+func (r *runner) Level() tool.Isolation { return r.level }
