@@ -223,7 +223,7 @@ func resultRow(style terminal.Style, doc *event.ResultDoc) []string {
 		detail = string(doc.Output)
 	}
 	took := ""
-	if doc.Metadata.Environment != nil {
+	if doc.Metadata.Environment != nil && doc.Status != tool.StatusRejected {
 		took = short(duration(doc))
 	}
 	return []string{doc.RequestID, terminal.Line(doc.Tool, 20), status, took, terminal.Line(detail, 80)}

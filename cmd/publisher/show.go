@@ -13,6 +13,7 @@ import (
 	"github.com/toolworker/toolworker/internal/event"
 	"github.com/toolworker/toolworker/internal/queue"
 	"github.com/toolworker/toolworker/internal/terminal"
+	"github.com/toolworker/toolworker/internal/tool"
 )
 
 // show prints a result: the tool's output on standard output, and nothing
@@ -103,7 +104,7 @@ func (s *session) showSummary(ctx context.Context, client *queue.Client, doc *ev
 // summary is one line about how a request was answered.
 func summary(doc *event.ResultDoc) string {
 	line := string(doc.Status)
-	if doc.Metadata.Environment != nil {
+	if doc.Metadata.Environment != nil && doc.Status != tool.StatusRejected {
 		line += fmt.Sprintf(" in %s on %s", short(duration(doc)), doc.Metadata.Environment.Resolved)
 		if box := doc.Metadata.Sandbox; box != nil {
 			line += fmt.Sprintf(" (isolation %s)", box.Isolation)

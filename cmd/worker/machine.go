@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/toolworker/toolworker/internal/command"
+	"github.com/toolworker/toolworker/internal/exec"
+	"github.com/toolworker/toolworker/internal/exec/host"
+	"github.com/toolworker/toolworker/internal/sandbox"
+	"github.com/toolworker/toolworker/internal/tool"
+)
+
+// machine is what executions may use of the machine.
+type machine struct {
+	Engine       string // URL, "" for the one that is found, or engineOff
+	Devcontainer string
+	Expose       []string // absolute
+	Require      tool.Isolation
+}
+
+// equipment is what executions run on. container is nil where there is none.
+type equipment struct {
+	sandbox   sandbox.Runner
+	isolation tool.Isolation
+	host      exec.Backend
+	container exec.Backend
+	runtime   string // the engine's name
+}
+
+// equip tries what the machine can do. It fails when the isolation that is
+// asked for cannot be had.
+func (m machine) equip(worker string, slots int, log *slog.Logger) (*equipment, error) {
+	runner, err := sandbox.New(sandbox.Config{Require: m.Require, Log: log})
+	if err != nil {
+		return nil, (&command.Error{Code: command.Failed, Err: fmt.Errorf("isolation of tools on this machine: %w", err)}).
+			WithHint("worker doctor says what is missing; --require-isolation none goes without, at your risk")
+	}
+	backend, err := host.New(host.Config{Runner: runner, Expose: m.Expose})
+	if err != nil {
+		return nil, errors.Join(command.Usagef("%w", err), runner.Close())
+	}
+	e := &equipment{sandbox: runner, isolation: tool.IsolationNone, host: backend}
+	if leveled, ok := runner.(sandbox.Leveled); ok {
+		e.isolation = leveled.Level()
+	}
+	return e, nil
+}
+
+// close ends what is held ready.
+func (e *equipment) close(log *slog.Logger) {
+	if err := e.sandbox.Close(); err != nil {
+		log.Warn("close the sandbox", "error", err)
+	}
+}
