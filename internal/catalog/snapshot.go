@@ -101,6 +101,18 @@ func (s *Snapshot) With(projects ...*tool.Project) *Snapshot {
 	return &with
 }
 
+// ProjectsAt returns copies of the projects, by id, that have root as their
+// host-side root: what With takes to serve them in another place.
+func (s *Snapshot) ProjectsAt(root string) []*tool.Project {
+	list := make([]*tool.Project, 0, len(s.projects))
+	for _, id := range slices.Sorted(maps.Keys(s.projects)) {
+		p := *s.projects[id].project
+		p.HostSandboxPath = root
+		list = append(list, &p)
+	}
+	return list
+}
+
 // has reports whether there is an entry of that kind and name.
 func (s *Snapshot) has(kind Kind, name string) bool {
 	_, ok := s.entries(kind)[name]
