@@ -49,7 +49,9 @@ func (r *runner) runCold(ctx context.Context, s *Spec, level tool.Isolation) (*E
 		return nil, err
 	}
 	exit.Value, exit.ValueError = value, reason
-	c.mechanism(!run.noProc, "proc")
+	if level == tool.IsolationFull {
+		c.mechanism(!run.noProc, "proc")
+	}
 	exit.Sandbox = c.metadata
 	return exit, nil
 }

@@ -33,7 +33,7 @@ func (r *runner) confine(s *Spec, level tool.Isolation, files int) (*confinement
 		setup: &shim.Setup{
 			Argv: r.argv(s), Env: s.Env, Dir: s.Root, Files: files,
 			UID: -1, GID: -1, OOMFirst: true,
-			Limits: launch.Limits(s.Limits),
+			Limits: launch.Limits(s.Limits, r.cgroups.CountsCPU()),
 		},
 		metadata: tool.SandboxMetadata{Isolation: level, Missing: []string{}},
 	}
@@ -42,7 +42,14 @@ func (r *runner) confine(s *Spec, level tool.Isolation, files int) (*confinement
 		if err := r.confineFully(c, s); err != nil {
 			return nil, err
 		}
+	case tool.IsolationReduced:
+		if err := r.confineReduced(c, s); err != nil {
+			c.release()
+			return nil, err
+		}
 	case tool.IsolationNone:
+		c.mechanism(false, namespaces...)
+		c.mechanism(false, "capabilities", "no_new_privs", "landlock", "seccomp")
 	default:
 		return nil, fmt.Errorf("isolation level %q: unknown", level)
 	}
@@ -83,7 +90,7 @@ func roomRules(s *Spec) *landlock.Rules {
 	rules := &landlock.Rules{
 		Read:    []string{"/"},
 		Write:   []string{"/tmp", "/dev/shm"},
-		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
+		Devices: devicesOfTools,
 	}
 	if s.Writable {
 		rules.Write = append(rules.Write, s.Root)

@@ -1,11 +1,19 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"testing"
 )
 
 func TestMain(m *testing.M) {
 	Main()
-	os.Exit(m.Run())
+	code := m.Run()
+	for _, r := range shared.runners {
+		if err := r.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "close runner:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }

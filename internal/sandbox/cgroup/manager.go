@@ -67,6 +67,11 @@ func (m *Manager) Has(controller string) (version int, ok bool) {
 	return 0, false
 }
 
+// CountsCPU reports whether groups measure cpu time.
+func (m *Manager) CountsCPU() bool {
+	return slices.ContainsFunc(m.parts, func(p part) bool { return p.v2 || slices.Contains(p.controllers, CPUAcct) })
+}
+
 // Close removes the worker's directories.
 func (m *Manager) Close() error {
 	m.retry()

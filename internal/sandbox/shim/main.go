@@ -128,10 +128,11 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 	}()
 	sampler := sample(s.MemoryBytes, s.PIDs, end)
 	status := wait(pid)
+	sampler.end()
 	killTree()
 	r := &frame.Report{Kind: frame.Exited, Status: uint32(status), Killed: killed.Load()}
 	r.CPU, r.MaxRSS = used()
-	sampler.end(r)
+	sampler.report(r)
 	return r, true
 }
 

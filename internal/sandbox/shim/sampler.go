@@ -21,7 +21,7 @@ const sampleEvery = 10 * time.Millisecond
 // does. Pages that processes share are counted once for each.
 type sampler struct {
 	memory, pids         int64 // limits, 0 for none
-	peakMemory, peakPIDs atomic.Int64
+	peakMemory, peakPIDs int64 // owned by the sampling until it is done
 	outOfMemory          atomic.Bool
 	stop                 chan struct{}
 	done                 chan struct{}
@@ -46,8 +46,8 @@ func sample(memory, pids int64, exceeded func()) *sampler {
 			case <-tick.C:
 			}
 			bytes, tasks := treeSize()
-			s.peakMemory.Store(max(s.peakMemory.Load(), bytes))
-			s.peakPIDs.Store(max(s.peakPIDs.Load(), tasks))
+			s.peakMemory = max(s.peakMemory, bytes)
+			s.peakPIDs = max(s.peakPIDs, tasks)
 			if s.memory > 0 && bytes > s.memory && !s.outOfMemory.Swap(true) {
 				exceeded()
 			}
@@ -56,13 +56,27 @@ func sample(memory, pids int64, exceeded func()) *sampler {
 	return s
 }
 
-// end stops the sampling and puts what was seen into the report.
-func (s *sampler) end(r *frame.Report) {
+// end stops the sampling when the main process has ended, while what it left
+// behind is still there: a tool that failed because it could start no more
+// processes has them all running.
+func (s *sampler) end() {
 	close(s.stop)
 	<-s.done
+	if s.pids > 0 {
+		_, tasks := treeSize()
+		s.peakPIDs = max(s.peakPIDs, tasks+1)
+	}
+}
+
+// pidsSlack is by how many the tasks that the kernel counts may exceed those
+// that are seen: the supervisor's own threads come and go.
+const pidsSlack = 4
+
+// report puts what was seen into the report.
+func (s *sampler) report(r *frame.Report) {
 	r.OutOfMemory = s.outOfMemory.Load()
-	r.MemoryPeak, r.PIDsPeak = s.peakMemory.Load(), s.peakPIDs.Load()
-	r.TooManyProcesses = s.pids > 0 && r.PIDsPeak >= s.pids
+	r.MemoryPeak, r.PIDsPeak = s.peakMemory, s.peakPIDs
+	r.TooManyProcesses = s.pids > 0 && r.PIDsPeak+pidsSlack >= s.pids
 }
 
 // treeSize is the resident memory and the number of threads of all descendants.
