@@ -34,7 +34,7 @@ func outcome(ctx context.Context, t *Task, e *Ending) error {
 	case e.StartError != "":
 		return failure(tool.StartFailed, t, "failed (exit code -1): %s", e.StartError)
 	case e.Hit == tool.SandboxViolation:
-		return failure(tool.SandboxViolation, t, "was ended by the kernel: %s is forbidden", e.HitName)
+		return failure(tool.SandboxViolation, t, "violated its sandbox: %s", e.HitName)
 	case e.TimedOut:
 		return failure(tool.TimedOut, t, "timed out after %ss", shortest(t.Limits.TimeoutSeconds))
 	case stopped != nil && killed:

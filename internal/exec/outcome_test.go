@@ -54,7 +54,7 @@ func TestOutcome(t *testing.T) {
 		{name: "open files", ending: Ending{ExitCode: 1, Hit: tool.LimitExceeded, HitName: "open_files"}, code: tool.LimitExceeded,
 			message: "Execution hit its limit open_files of 8 (exit code 1)"},
 		{name: "violation", ending: Ending{ExitCode: 159, Signal: "SIGSYS", Hit: tool.SandboxViolation, HitName: "ptrace"}, code: tool.SandboxViolation,
-			message: "Execution was ended by the kernel: ptrace is forbidden"},
+			message: "Execution violated its sandbox: ptrace"},
 		{name: "cancelled", ending: Ending{ExitCode: 137, Signal: "SIGKILL"}, cause: tool.ErrCancelled, code: tool.Cancelled},
 		{name: "cancelled before the start", ending: Ending{StartError: "context canceled"}, cause: tool.ErrCancelled, code: tool.Cancelled},
 		{name: "cancelled when it was over", cause: tool.ErrCancelled},

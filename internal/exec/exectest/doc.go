@@ -1,0 +1,9 @@
+// Package exectest is the conformance suite of execution backends: what a
+// tool and a planner may rely on wherever a tool runs. A backend's own test
+// is then short: it makes a [Subject] and calls [Run].
+//
+// Tools of the suite are Python and a few programs of every Unix system. That
+// a tool left no process behind is checked twice: by a file lock that the
+// tool's processes share, and by a token in their command lines and
+// environments that nothing else on the machine has.
+package exectest
