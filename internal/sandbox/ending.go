@@ -29,7 +29,8 @@ func (c *coldRun) exit(state *os.ProcessState) (*Exit, error) {
 	} else {
 		e.setStatus(syscall.WaitStatus(rep.Status))
 	}
-	e.TimedOut = c.timedOut && rep.Killed
+	// A control group's kill can be over before the shim has read its order.
+	e.TimedOut = c.timedOut && (rep.Killed || e.Signal == "SIGKILL")
 	e.Usage = tool.Usage{
 		CPUMS:       milliseconds(cmp.Or(stats.CPU, rep.CPU)),
 		MaxRSSBytes: cmp.Or(stats.MemoryPeak, rep.MemoryPeak, rep.MaxRSS),
