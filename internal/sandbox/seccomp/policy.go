@@ -13,6 +13,10 @@ type Options struct {
 	// namespace, System V IPC, and the calls with a path or a process id that
 	// Landlock does not know of.
 	Shared bool
+	// Attributes allows, in spite of Shared, the calls that change owner, mode,
+	// times and attributes of a file by its path, for a tool that may write to
+	// all that its user owns in sight.
+	Attributes bool
 	// Inet allows IPv4 and IPv6 sockets in spite of Shared.
 	Inet bool
 	// NoProcesses denies new processes; threads are still allowed.
@@ -49,10 +53,15 @@ var allowed = strings.Fields(`
 	sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg
 	landlock_create_ruleset landlock_add_rule landlock_restrict_self`)
 
+// attributes are calls that change what a file is, and that Landlock does
+// not know of.
+var attributes = strings.Fields(`
+	chown lchown fchownat setxattr lsetxattr setxattrat removexattr lremovexattr removexattrat file_setattr
+	utime utimes futimesat utimensat`)
+
 // ownNamespaces are calls that do no harm only in namespaces of one's own.
 var ownNamespaces = strings.Fields(`
-	chown lchown fchownat setxattr lsetxattr setxattrat removexattr lremovexattr removexattrat file_setattr
-	utime utimes futimesat utimensat inotify_init inotify_init1 inotify_add_watch setpriority ioprio_set
+	inotify_init inotify_init1 inotify_add_watch setpriority ioprio_set
 	msgget msgsnd msgrcv msgctl semget semop semtimedop semctl`)
 
 // uncounted are ways to memory that no resource limit counts.
@@ -95,6 +104,9 @@ func policy(o Options) map[string]body {
 	set(absentOnPurpose, refuse(enosys))
 	if !o.Shared {
 		set(ownNamespaces, allow)
+	}
+	if !o.Shared || o.Attributes {
+		set(attributes, allow)
 	} else {
 		// futimens is utimensat without a path.
 		p["utimensat"] = ifNull(1, allow, refuse(eperm))
@@ -146,7 +158,7 @@ func policy(o Options) map[string]body {
 	p["creat"] = ifAny(1, setIDs, refuse(eperm), allow)
 	p["open"] = ifAny(1, oCreat|oTmpfile, ifAny(2, setIDs, refuse(eperm), allow), allow)
 	p["openat"] = ifAny(2, oCreat|oTmpfile, ifAny(3, setIDs, refuse(eperm), allow), allow)
-	if !o.Shared {
+	if !o.Shared || o.Attributes {
 		p["chmod"] = ifAny(1, setIDs, refuse(eperm), allow)
 		p["fchmodat"] = ifAny(2, setIDs, refuse(eperm), allow)
 		p["fchmodat2"] = ifAny(2, setIDs, refuse(eperm), allow)
