@@ -12,6 +12,8 @@ import (
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
+const maxEnsureTries = 10
+
 // TopologyError lists differences that a worker cannot serve with.
 type TopologyError struct{ Differences []Difference }
 
@@ -95,28 +97,29 @@ func (t Topology) validate() error {
 	return nil
 }
 
+// ensurePart creates a part or adds to it what is this worker's. Others may do
+// the same for themselves meanwhile, so the outcome is looked at again.
 func (c *Client) ensurePart(ctx context.Context, t Topology, p part) ([]Difference, error) {
-	have, err := c.info(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	if have == nil {
-		if err := c.create(ctx, p); err != nil {
+	for try := 0; ; try++ {
+		have, err := c.info(ctx, p)
+		switch {
+		case err != nil:
 			return nil, err
+		case have == nil && try < maxEnsureTries:
+			if err := c.create(ctx, p); err != nil {
+				return nil, err
+			}
+			c.log.Info("created", "kind", string(p.kind), "name", p.name)
+		case have != nil && try < maxEnsureTries && len(missingSubjects(p.stream.Subjects, have.Config.Subjects)) > 0 &&
+			p.stream.Name == t.Names.RequestsStream():
+			if err := c.addSubjects(ctx, t); err != nil {
+				return nil, err
+			}
+			c.log.Info("pools added", "stream", p.name, "pools", t.pools())
+		default:
+			return p.diff(have), nil
 		}
-		c.log.Info("created", "kind", string(p.kind), "name", p.name)
-	} else if p.stream.Name == t.Names.RequestsStream() && len(missingSubjects(p.stream.Subjects, have.Config.Subjects)) > 0 {
-		if err := c.addSubjects(ctx, t); err != nil {
-			return nil, err
-		}
-		c.log.Info("pools added", "stream", p.name, "pools", t.pools())
-	} else {
-		return p.diff(have), nil
 	}
-	if have, err = c.info(ctx, p); err != nil {
-		return nil, err
-	}
-	return p.diff(have), nil
 }
 
 // create makes a part; one that another worker made meanwhile is as good.
@@ -168,7 +171,7 @@ func (c *Client) update(ctx context.Context, p part, have *jetstream.StreamInfo)
 // so the outcome is read back.
 func (c *Client) addSubjects(ctx context.Context, t Topology) error {
 	name := t.Names.RequestsStream()
-	for range 10 {
+	for range maxEnsureTries {
 		s, err := c.js.Stream(ctx, name)
 		if err != nil {
 			return fmt.Errorf("look up stream %s: %w", name, err)
