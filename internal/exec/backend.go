@@ -23,6 +23,14 @@ type Backend interface {
 	Run(ctx context.Context, t *Task) (*Ending, error)
 }
 
+// Syncer is implemented by backends whose tools write where the host does not
+// see it. Sync brings the outputs of a task to their places on the host; it is
+// called after a Run that succeeded. An error is a *tool.Error (sync_failed)
+// about the file, or a *tool.Fault.
+type Syncer interface {
+	Sync(ctx context.Context, t *Task) error
+}
+
 // Ending is how a process ended and what it left behind.
 type Ending struct {
 	// StartError says why nothing was started; "" when something was.

@@ -52,6 +52,11 @@ func (x *execution) sync(ctx context.Context, failed error) error {
 	if err := x.checkOutput(); err != nil {
 		return err
 	}
+	if s, ok := x.backend.(Syncer); ok {
+		if err := s.Sync(ctx, &x.task); err != nil {
+			return err
+		}
+	}
 	return x.verifyFiles()
 }
 
