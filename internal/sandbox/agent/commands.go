@@ -17,6 +17,9 @@ import (
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
+// stepDirectory is the step of a launch that enters the working directory.
+const stepDirectory = "change directory"
+
 const (
 	// spareSlots may stay idle for as long as the agent lives, others for slotIdle.
 	spareSlots = 2
@@ -148,8 +151,8 @@ func await(ctx context.Context, sl *slot, timeout time.Duration) (x *slotExit, t
 // job is what the slot is told, and how to clean up after the run.
 func (c *commands) job(s *sandbox.Spec) (*slotJob, func()) {
 	j := &slotJob{
-		Argv: s.Argv, Env: s.Env, Dir: s.Root, Limits: launch.Limits(s.Limits), PIDs: s.Limits.PIDs,
-		Confine: confinement{Landlock: c.landlock, Network: s.Network},
+		Argv: s.Argv, Env: s.Env, Dir: s.Root, Limits: launch.Limits(s.Limits, false), PIDs: s.Limits.PIDs,
+		Confine: confinement{Landlock: c.landlock, Writable: s.Writable, Network: s.Network},
 	}
 	if s.Limits.MemoryBytes > 0 {
 		// What a process may write to, not what it reserves: runtimes reserve
@@ -177,6 +180,8 @@ func exitOf(s *sandbox.Spec, x *slotExit) (*sandbox.Exit, error) {
 	if x.Step != "" {
 		errno := syscall.Errno(x.Errno)
 		switch {
+		case x.Step == stepDirectory:
+			return &sandbox.Exit{Code: -1, StartError: fmt.Sprintf("working directory %s: %v", s.Root, errno)}, nil
 		case x.Step != launch.StepExec && x.Errno != 0:
 			return nil, fmt.Errorf("start command: %s: %w", x.Step, errno)
 		case x.Step != launch.StepExec:

@@ -235,7 +235,7 @@ func TestEndedSlotIsAViolation(t *testing.T) {
 func TestTemporaryFilesAreOnesOwn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	_, out, errs := f.sh(t, sandbox.Spec{}, `echo x > $TMPDIR/a && mkdir $TMPDIR/d && chmod 0 $TMPDIR/d; echo $TMPDIR`)
+	_, out, errs := f.sh(t, sandbox.Spec{Writable: true}, `echo x > $TMPDIR/a && mkdir $TMPDIR/d && chmod 0 $TMPDIR/d; echo $TMPDIR`)
 	dir := strings.TrimSpace(out)
 	if dir == "" || errs != "" {
 		t.Fatalf("no directory: %q", errs)
@@ -274,4 +274,3 @@ func BenchmarkCommand(b *testing.B) {
 		})
 	})
 }
-

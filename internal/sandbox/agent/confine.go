@@ -3,10 +3,12 @@ package agent
 import (
 	"fmt"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/toolworker/toolworker/internal/sandbox/landlock"
+	"github.com/toolworker/toolworker/internal/sandbox/seccomp"
 )
 
 // confinement is what a command in a container may touch. The container is
@@ -15,7 +17,9 @@ import (
 type confinement struct {
 	Landlock bool     `json:"landlock,omitzero"`
 	Write    []string `json:"write,omitzero"`
-	Network  bool     `json:"network,omitzero"`
+	// Writable: the project is among what may be written.
+	Writable bool `json:"writable,omitzero"`
+	Network  bool `json:"network,omitzero"`
 }
 
 // devices may be read and written by everybody.
@@ -49,4 +53,24 @@ func readable() []string {
 	return dirs
 }
 
-func (c *confinement) filter() []unix.SockFilter { return nil }
+// filter is the system call filter, nil on a machine that none can be written
+// for. Other processes of the same user are all around: it is the filter of
+// tools without namespaces of their own.
+func (c *confinement) filter() []unix.SockFilter {
+	return filterFor(seccomp.Options{Shared: true, NoMemfd: true, Inet: c.Network, Attributes: c.Writable})
+}
+
+var filters sync.Map // seccomp.Options to []unix.SockFilter
+
+func filterFor(o seccomp.Options) []unix.SockFilter {
+	if f, ok := filters.Load(o); ok {
+		return f.([]unix.SockFilter)
+	}
+	arch, err := seccomp.Native()
+	if err != nil {
+		return nil
+	}
+	f := arch.Filter(o)
+	filters.Store(o, f)
+	return f
+}

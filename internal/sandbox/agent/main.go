@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,7 +26,13 @@ const (
 	OrderServe = "serve"
 	// OrderHold is followed by a duration: keep a container alive for so long.
 	OrderHold = "hold"
+	// OrderProbe is followed by anything: say that this binary runs here.
+	OrderProbe = "probe"
 )
+
+// DirPrefix begins the name of the directory in which an agent lies that is to
+// remove itself, with that directory, as soon as it runs.
+const DirPrefix = ".toolworker-"
 
 // Main is called at the beginning of the program, after sandbox.Main. It
 // returns at once when this is an ordinary start, and never when the program
@@ -56,8 +63,10 @@ func run(args []string) error {
 		return serve(args[1])
 	case OrderHold:
 		return hold(args[1])
+	case OrderProbe:
+		return nil
 	}
-	return fmt.Errorf("order %q: expected %s or %s", args[0], OrderServe, OrderHold)
+	return fmt.Errorf("order %q: expected %s, %s or %s", args[0], OrderServe, OrderHold, OrderProbe)
 }
 
 // serve is an agent: it lives as long as its input.
@@ -71,6 +80,10 @@ func serve(nonce string) error {
 		unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0),
 	); err != nil {
 		return fmt.Errorf("prepare agent: %w", err)
+	}
+	// What is executed from now on is this very file, whatever its name.
+	if dir := filepath.Dir(os.Args[0]); strings.HasPrefix(filepath.Base(dir), DirPrefix) {
+		_ = os.RemoveAll(dir)
 	}
 	r := newRunner("/proc/self/exe")
 	err := Serve(context.Background(), os.Stdin, os.Stdout, ServeConfig{Nonce: nonce, Runner: r, ReadFile: readFile})

@@ -23,7 +23,17 @@ type runner struct {
 
 func newRunner(executable string) *runner {
 	return &runner{commands: newCommands(executable), newPython: func() (sandbox.Runner, error) {
-		return sandbox.New(sandbox.Config{Executable: executable, Require: tool.IsolationNone})
+		c := sandbox.Config{Executable: executable, Level: tool.IsolationReduced}
+		r, err := sandbox.New(c)
+		if err == nil {
+			return r, nil
+		}
+		// The container confines it all the same, and the result says so.
+		c.Level, c.Require = tool.IsolationNone, tool.IsolationNone
+		if r, weaker := sandbox.New(c); weaker == nil {
+			return r, nil
+		}
+		return nil, err
 	}}
 }
 
@@ -36,6 +46,7 @@ func (r *runner) Run(ctx context.Context, s *sandbox.Spec) (*sandbox.Exit, error
 	if r.pythonErr != nil {
 		return &sandbox.Exit{Code: -1, StartError: "the container cannot run Python code: " + r.pythonErr.Error()}, nil
 	}
+	s.ReadOnly = append(s.ReadOnly, readable()...)
 	return r.python.Run(ctx, s)
 }
 

@@ -123,3 +123,7 @@ func reason(err error) string {
 func bounded(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), d)
 }
+
+// Local reports whether the engine runs on this machine, so that its paths
+// are those of this process: it is reached through a socket of the file system.
+func (e *Engine) Local() bool { return strings.HasPrefix(e.host, "unix://") }
