@@ -95,12 +95,14 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 	}
 	child.Filter = seccomp.Program(s.Filter)
 	if s.PIDs > 0 {
-		// The kernel counts the user's threads, those of this process included.
-		uid := s.UID
-		if uid < 0 {
-			uid = os.Getuid()
+		// The kernel counts the threads of the user, in a room of its own
+		// those of this process included. Without one, others of the same
+		// user come and go: then it only bounds what may happen between two
+		// looks of the sampler.
+		n := uint64(tasksOf(s.user()) + s.PIDs)
+		if s.Room == nil {
+			n += uint64(3*s.PIDs) + 64
 		}
-		n := uint64(tasksOf(uid) + s.PIDs)
 		child.Limits = append(child.Limits, launch.Limit{Resource: unix.RLIMIT_NPROC, Soft: n, Hard: n})
 	}
 	pid, err := child.Start()
@@ -126,7 +128,7 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 		killed.Store(true)
 		end()
 	}()
-	sampler := sample(s.MemoryBytes, s.PIDs, end)
+	sampler := sample(s.MemoryBytes, s.PIDs, s.Room == nil, end)
 	status := wait(pid)
 	sampler.end()
 	killTree()
@@ -134,6 +136,14 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 	r.CPU, r.MaxRSS = used()
 	sampler.report(r)
 	return r, true
+}
+
+// user is who the tool runs as.
+func (s *Setup) user() int {
+	if s.UID >= 0 {
+		return s.UID
+	}
+	return os.Getuid()
 }
 
 // wait reaps until the main process has ended.

@@ -22,15 +22,18 @@ const sampleEvery = 10 * time.Millisecond
 type sampler struct {
 	memory, pids         int64 // limits, 0 for none
 	peakMemory, peakPIDs int64 // owned by the sampling until it is done
+	killPIDs             bool  // end the tree when it has too many processes
 	outOfMemory          atomic.Bool
+	tooMany              atomic.Bool
 	stop                 chan struct{}
 	done                 chan struct{}
 }
 
-// sample looks at the tree until end is called, and calls exceeded once when
-// it holds too much memory.
-func sample(memory, pids int64, exceeded func()) *sampler {
-	s := &sampler{memory: memory, pids: pids, stop: make(chan struct{}), done: make(chan struct{})}
+// sample looks at the tree until end is called, and calls exceeded when it
+// holds too much memory or, where the kernel does not count the tool's
+// processes apart from others of the same user, has too many processes.
+func sample(memory, pids int64, killPIDs bool, exceeded func()) *sampler {
+	s := &sampler{memory: memory, pids: pids, killPIDs: killPIDs, stop: make(chan struct{}), done: make(chan struct{})}
 	if memory == 0 && pids == 0 {
 		close(s.done)
 		return s
@@ -49,6 +52,9 @@ func sample(memory, pids int64, exceeded func()) *sampler {
 			s.peakMemory = max(s.peakMemory, bytes)
 			s.peakPIDs = max(s.peakPIDs, tasks)
 			if s.memory > 0 && bytes > s.memory && !s.outOfMemory.Swap(true) {
+				exceeded()
+			}
+			if s.pids > 0 && s.killPIDs && tasks > s.pids && !s.tooMany.Swap(true) {
 				exceeded()
 			}
 		}
@@ -76,7 +82,10 @@ const pidsSlack = 4
 func (s *sampler) report(r *frame.Report) {
 	r.OutOfMemory = s.outOfMemory.Load()
 	r.MemoryPeak, r.PIDsPeak = s.peakMemory, s.peakPIDs
-	r.TooManyProcesses = s.pids > 0 && r.PIDsPeak+pidsSlack >= s.pids
+	r.TooManyProcesses = s.tooMany.Load()
+	if s.pids > 0 && !s.killPIDs {
+		r.TooManyProcesses = r.PIDsPeak+pidsSlack >= s.pids
+	}
 }
 
 // treeSize is the resident memory and the number of threads of all descendants.
