@@ -149,7 +149,7 @@ func TestCase05MemoryBombOfManyProcesses(t *testing.T) {
 		// None is over the limit by itself.
 		r := l.run(Spec{Limits: lim, Argv: []string{"sh", "-c", `
 for i in 1 2 3 4 5 6 7 8; do
-	python3 -S -c "import time; b = bytearray(60 << 20); time.sleep(30)" || exit 9 &
+	python3 -S -c "import time; b = bytearray(60 << 20); time.sleep(3)" || exit 9 &
 	pids="$pids $!"
 done
 for p in $pids; do wait $p || exit 9; done`}})

@@ -40,6 +40,9 @@ func (r *runner) runCold(ctx context.Context, s *Spec, level tool.Isolation) (*E
 	run.watch(ctx)
 	run.cpu.stop()
 	state, err := sup.end()
+	if run.exited == nil && !sup.init {
+		c.group.Kill() // who ended its supervisor is not spared for it
+	}
 	value, reason := streams.finish()
 	if err := errors.Join(run.fault, err); err != nil {
 		return nil, err
@@ -126,7 +129,9 @@ func (c *coldRun) watch(ctx context.Context) {
 
 func (c *coldRun) kill() {
 	c.killed = true
-	c.group.Kill() // all at once, where the kernel can
+	if !c.sup.init {
+		c.group.Kill()
+	}
 	c.sup.kill()
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -118,16 +119,40 @@ func (g *Group) Entries() []*os.File {
 	return files
 }
 
-// Kill ends every process of the group at once, and reports whether this
-// kernel can.
-func (g *Group) Kill() bool {
-	killed := false
+// Kill ends every process of the group: at once where the kernel can, else one
+// by one, as long as new ones appear.
+func (g *Group) Kill() {
 	for _, p := range g.parts {
 		if p.v2 && write(filepath.Join(p.dir, "cgroup.kill"), "1") == nil {
-			killed = true
+			return
 		}
 	}
-	return killed
+	for _, p := range g.parts {
+		_ = write(filepath.Join(p.dir, "pids.max"), "0") // where it is bounded, it cannot outrun this
+	}
+	const rounds = 50
+	for range rounds {
+		alive := false
+		for _, p := range g.parts {
+			alive = killAll(p.dir) || alive
+		}
+		if !alive {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// killAll kills the processes of a directory and reports whether there were any.
+func killAll(dir string) bool {
+	found := false
+	for f := range strings.FieldsSeq(read(filepath.Join(dir, "cgroup.procs"))) {
+		if pid, err := strconv.Atoi(f); err == nil && pid > 1 {
+			found = true
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+	return found
 }
 
 // Close removes the group. The kernel may need a moment after the last

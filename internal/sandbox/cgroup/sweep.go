@@ -54,11 +54,7 @@ func sweep(parent string) {
 // clear kills the processes of a group and removes it.
 func clear(dir string) {
 	if write(filepath.Join(dir, "cgroup.kill"), "1") != nil {
-		for f := range strings.FieldsSeq(read(filepath.Join(dir, "cgroup.procs"))) {
-			if pid, err := strconv.Atoi(f); err == nil && pid > 1 {
-				_ = unix.Kill(pid, unix.SIGKILL)
-			}
-		}
+		killAll(dir)
 	}
 	remove(dir)
 }
