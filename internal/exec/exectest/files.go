@@ -62,8 +62,8 @@ var files = []test{
 		}
 	}},
 	{"what is protected stays as it is", func(t *testing.T, s *Subject) {
-		if !s.ReadOnly {
-			t.Skip("this backend does not make the project read-only")
+		if !s.Protects {
+			t.Skip("this backend does not protect parts of a writable project")
 		}
 		for form, make := range s.forms() {
 			s.write(t, ".git/hooks/kept", "old")

@@ -116,10 +116,7 @@ var output = []test{
 		}
 	}},
 	{"output of child processes arrives", func(t *testing.T, s *Subject) {
-		if !s.Processes {
-			t.Skip("tools of this backend start no processes")
-		}
-		for form, make := range s.forms() {
+		for form, make := range s.forking(t) {
 			e := s.run(t, make("import subprocess\nsubprocess.run(['echo', 'child'], check=True)"))
 			e.wantExit(t, 0)
 			if e.all() != "child\n" {

@@ -68,27 +68,13 @@ var stopping = []test{
 	}},
 	{"a cancellation ends the whole tree", func(t *testing.T, s *Subject) {
 		s.eachStubborn(t, func(t *testing.T, task *exec.Task) {
-			for _, cause := range []error{tool.ErrCancelled, tool.ErrDrained} {
-				ctx, cancel := context.WithCancelCause(t.Context())
-				timer := time.AfterFunc(300*time.Millisecond, func() { cancel(cause) })
-				begin := time.Now()
-				ending, err := s.Backend.Run(ctx, task)
-				timer.Stop()
-				s.noSurvivors(t, task)
-				if took := time.Since(begin); took > patience {
-					t.Errorf("took %s", took)
-				}
-				if err != nil {
-					if !errors.Is(context.Cause(ctx), cause) {
-						t.Errorf("run: %v", err)
-					}
-					continue
-				}
-				if e := read(t, ending); e.Signal != "SIGKILL" || e.TimedOut {
-					t.Errorf("%s", e)
-				}
-			}
+			s.stop(t, task, tool.ErrCancelled)
 		})
+	}},
+	{"a drain ends the whole tree", func(t *testing.T, s *Subject) {
+		for form, make := range s.forms() {
+			t.Run(form, func(t *testing.T) { s.stop(t, make(holdLock+"import time; time.sleep(600)"), tool.ErrDrained) })
+		}
 	}},
 	{"cancelled before it began", func(t *testing.T, s *Subject) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -148,13 +134,38 @@ var stopping = []test{
 // eachStubborn calls f with every tool that does not want to end.
 func (s *Subject) eachStubborn(t *testing.T, f func(t *testing.T, task *exec.Task)) {
 	for _, tool := range stubborn {
-		for form, make := range s.forms() {
-			t.Run(tool.name+", as "+form, func(t *testing.T) {
-				if tool.processes && !s.Processes {
-					t.Skip("tools of this backend start no processes")
-				}
-				f(t, make(holdLock+tool.source))
-			})
-		}
+		t.Run(tool.name, func(t *testing.T) {
+			forms := s.forms()
+			if tool.processes {
+				forms = s.forking(t)
+			}
+			for form, make := range forms {
+				t.Run(form, func(t *testing.T) { f(t, make(holdLock+tool.source)) })
+			}
+		})
+	}
+}
+
+// stop runs a task that does not end by itself and cancels it for a cause.
+func (s *Subject) stop(t *testing.T, task *exec.Task, cause error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	timer := time.AfterFunc(300*time.Millisecond, func() { cancel(cause) })
+	defer timer.Stop()
+	begin := time.Now()
+	ending, err := s.Backend.Run(ctx, task)
+	s.noSurvivors(t, task)
+	if took := time.Since(begin); took > patience {
+		t.Errorf("took %s", took)
+	}
+	if !errors.Is(context.Cause(ctx), cause) {
+		t.Fatalf("it ended before it was stopped: %v, %v", ending, err)
+	}
+	if err != nil {
+		return // an interrupted backend may say so
+	}
+	if e := read(t, ending); e.Signal != "SIGKILL" || e.TimedOut {
+		t.Errorf("%s", e)
 	}
 }

@@ -27,17 +27,19 @@ type Subject struct {
 
 	// What the backend promises beyond the contract of all.
 
-	// Processes: a tool may start further processes.
-	Processes bool
+	// Processes and CodeProcesses: a command, or code, may start further processes.
+	Processes, CodeProcesses bool
 	// ReadOnly: the kernel refuses writes to the project unless Task.Writes,
-	// and to Task.Protect always.
-	ReadOnly bool
+	// and Protects: to Task.Protect always.
+	ReadOnly, Protects bool
 	// PrivateTmp: /tmp is the execution's own.
 	PrivateTmp bool
 	// NoNetwork: nothing is reachable without Task.Network, not even loopback.
 	NoNetwork bool
 	// Memory: exceeding the memory limit is out_of_memory.
 	Memory bool
+	// Adds are names of variables that a tool may find beside the task's.
+	Adds []string
 }
 
 // lockFile is what the processes of a tool hold a shared lock on.
@@ -96,6 +98,22 @@ func (s *Subject) forms() map[string]func(source string) *exec.Task {
 		"command": func(source string) *exec.Task { return s.python(source) },
 		"code":    s.code,
 	}
+}
+
+// forking are the forms in which Python may start processes.
+func (s *Subject) forking(t *testing.T) map[string]func(source string) *exec.Task {
+	t.Helper()
+	forms := s.forms()
+	if !s.Processes {
+		delete(forms, "command")
+	}
+	if !s.CodeProcesses {
+		delete(forms, "code")
+	}
+	if len(forms) == 0 {
+		t.Skip("tools of this backend start no processes")
+	}
+	return forms
 }
 
 const tokenName = "EXECTEST_TOKEN"

@@ -17,9 +17,11 @@ func TestMain(m *testing.M) {
 
 // levels are the isolation levels, and what each promises.
 var levels = map[tool.Isolation]exectest.Subject{
-	tool.IsolationNone:    {Processes: true},
-	tool.IsolationReduced: {ReadOnly: true, NoNetwork: true},
-	tool.IsolationFull:    {Processes: true, ReadOnly: true, PrivateTmp: true, NoNetwork: true},
+	tool.IsolationNone:    {Processes: true, CodeProcesses: true},
+	tool.IsolationReduced: {Processes: true, ReadOnly: true, NoNetwork: true, Memory: true, Adds: []string{"TMPDIR"}},
+	tool.IsolationFull: {
+		Processes: true, CodeProcesses: true, ReadOnly: true, Protects: true, PrivateTmp: true, NoNetwork: true, Memory: true,
+	},
 }
 
 func TestConformance(t *testing.T) {
