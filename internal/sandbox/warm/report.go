@@ -1,0 +1,49 @@
+package warm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+const (
+	reportSize = 32
+	// maxUsage is more than any run can use; what is above it is a lie.
+	maxCPU    = 1000 * time.Hour
+	maxMemory = 1 << 50
+)
+
+// Report is how a run ended. Its tree is dead.
+type Report struct {
+	Number uint64
+	// Status is the wait status of the child.
+	Status uint32
+	// Started: the code had its turn.
+	Started bool
+	// Cancelled: the server ended it because it was told to.
+	Cancelled bool
+	CPU       time.Duration // of the whole tree
+	MaxRSS    int64         // bytes, of the largest process
+}
+
+// parseReport checks what came over a server's socket: the children have it
+// too, until they take a request.
+func parseReport(b []byte) (*Report, error) {
+	if len(b) != reportSize {
+		return nil, fmt.Errorf("report of %d bytes: expected %d", len(b), reportSize)
+	}
+	le := binary.LittleEndian
+	flags := le.Uint32(b[12:])
+	if flags > 3 {
+		return nil, fmt.Errorf("report with flags %#x: expected at most 3", flags)
+	}
+	r := &Report{
+		Number: le.Uint64(b), Status: le.Uint32(b[8:]),
+		Started: flags&1 != 0, Cancelled: flags&2 != 0,
+		CPU: time.Duration(le.Uint64(b[16:])), MaxRSS: int64(le.Uint64(b[24:])),
+	}
+	if r.CPU < 0 || r.CPU > maxCPU || r.MaxRSS < 0 || r.MaxRSS > maxMemory {
+		return nil, fmt.Errorf("report of %d ns and %d bytes: not possible", r.CPU, r.MaxRSS)
+	}
+	return r, nil
+}
