@@ -105,6 +105,9 @@ func (s *service) run(ctx, hurry context.Context) (err error) {
 		if err == nil {
 			closeQueue()
 		}
+		if unfit == nil && ctx.Err() != nil {
+			return nil // somebody changed their mind
+		}
 		return errors.Join(unfit, err)
 	}
 	defer closeQueue()
