@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/toolworker/toolworker/schemas"
+	"github.com/sourcegraph/conc/iter"
 )
 
 // bucket reads the catalogue from the KV bucket. It is not safe for
@@ -135,13 +136,10 @@ func (b *bucket) read(ctx context.Context, kv jetstream.KeyValue, m *manifest) (
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, rec := range records {
-			if m.Entries[rec.key] == rec.revision && !rec.deleted {
-				if _, known := cache[rec.key]; !known {
-					cache[rec.key] = cached{rec.revision, readRecord(rec.key, rec.value)}
-				}
-			}
-		}
+		records = slices.DeleteFunc(records, func(rec record) bool {
+			return m.Entries[rec.key] != rec.revision || rec.deleted || cache[rec.key].revision == rec.revision
+		})
+		maps.Copy(cache, b.decode(records))
 	}
 	var lacking []string
 	for _, key := range wanted {
@@ -185,6 +183,7 @@ func (b *bucket) readAll(ctx context.Context, kv jetstream.KeyValue, before uint
 		}
 	}
 	cache := make(map[string]cached, len(last))
+	var fresh []record
 	for key, rec := range last {
 		if rec.deleted {
 			continue
@@ -193,40 +192,21 @@ func (b *bucket) readAll(ctx context.Context, kv jetstream.KeyValue, before uint
 			cache[key] = old
 			continue
 		}
-		cache[key] = cached{rec.revision, readRecord(key, rec.value)}
+		fresh = append(fresh, rec)
 	}
+	maps.Copy(cache, b.decode(fresh))
 	return cache, nil
 }
 
-// readRecord validates the value of a key, whoever wrote it.
-func readRecord(key string, value []byte) (doc *document) {
-	r, _ := refOf(key)
-	doc = &document{kind: r.kind, name: r.name}
-	refuse := func(format string, args ...any) *document {
-		doc.faults = append(doc.faults, lineFault{reason: fmt.Sprintf(format, args...)})
-		return doc
+// decode validates records, by key.
+func (b *bucket) decode(records []record) map[string]cached {
+	mapper := iter.Mapper[record, cached]{MaxGoroutines: readers(b.loaded)}
+	decoded := mapper.Map(records, func(rec *record) cached {
+		return cached{rec.revision, readRecord(rec.key, rec.value)}
+	})
+	byKey := make(map[string]cached, len(records))
+	for i, rec := range records {
+		byKey[rec.key] = decoded[i]
 	}
-	defer func() {
-		if p := recover(); p != nil { // as in readDocument
-			doc = refuse("cannot be read: %v", p)
-		}
-	}()
-	if len(value) > maxDocument {
-		return refuse("entry of %d bytes: expected at most %d", len(value), maxDocument)
-	}
-	parsed, err := schemas.Value(value)
-	if err != nil {
-		return refuse("invalid JSON: %v", err)
-	}
-	d := decode(parsed)
-	for _, f := range d.faults {
-		doc.faults = append(doc.faults, lineFault{reason: reasonOf(f)})
-	}
-	if len(doc.faults) == 0 && (d.kind != r.kind || d.name != r.name) {
-		return refuse("the value is %s, expected %s", title(d.kind, d.name), title(r.kind, r.name))
-	}
-	if len(doc.faults) == 0 {
-		doc.entry = d.entry
-	}
-	return doc
+	return byKey
 }

@@ -91,7 +91,7 @@ func (d *directory) load(prev *Snapshot) (*Snapshot, Faults) {
 		}
 	}
 
-	mapper := iter.Mapper[job, *document]{MaxGoroutines: runtime.GOMAXPROCS(0)}
+	mapper := iter.Mapper[job, *document]{MaxGoroutines: readers(d.loaded)}
 	documents := mapper.Map(jobs, func(j *job) *document {
 		if doc, ok := d.cache[keyOf(j.file, j.chunk.text)]; ok {
 			return doc
@@ -113,6 +113,15 @@ func (d *directory) load(prev *Snapshot) (*Snapshot, Faults) {
 	}
 	d.cache, d.loaded = cache, true
 	return c.snapshot(prev), c.faults
+}
+
+// readers is how many documents are read at a time. Once something is loaded
+// requests are being served, which a reload must not hold up.
+func readers(loaded bool) int {
+	if loaded {
+		return max(1, runtime.GOMAXPROCS(0)/2)
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // refresh loads the files if they changed; a nil snapshot means they did not.
