@@ -126,7 +126,7 @@ func lookUp[T any](ctx context.Context, x *execution, kind catalog.Kind, name st
 // exec runs the task and says how it ended. x.ending is nil afterwards when
 // there is nothing to tell but the error.
 func (x *execution) exec(ctx context.Context) error {
-	ending, err := x.backend.Run(ctx, &x.task)
+	ending, err := x.runObserved(ctx)
 	if err != nil {
 		return backendFault(ctx, err)
 	}

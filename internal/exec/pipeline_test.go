@@ -522,6 +522,30 @@ func TestPipelineVerifiesOutputs(t *testing.T) {
 	}
 }
 
+func TestPipelineNotesChanges(t *testing.T) {
+	for _, exitCode := range []int{0, 1} {
+		b := newBench(t)
+		for _, name := range []string{"modified", "deleted", "kept"} {
+			if err := os.WriteFile(filepath.Join(b.dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.host.run = func(context.Context, *Task) (*Ending, error) {
+			e := ended("", "")
+			e.ExitCode = exitCode
+			return e, errors.Join(
+				os.WriteFile(filepath.Join(b.dir, "created"), nil, 0o600),
+				os.WriteFile(filepath.Join(b.dir, "modified"), []byte("x"), 0o600),
+				os.Remove(filepath.Join(b.dir, "deleted")))
+		}
+		res := b.execute(t, t.Context(), request(calling("write")))
+		want := []tool.Change{{Path: "created", Change: tool.Created}, {Path: "deleted", Change: tool.Deleted}, {Path: "modified", Change: tool.Modified}}
+		if diff := cmp.Diff(want, res.Changes); diff != "" || res.ChangesTruncated || (res.Error == nil) != (exitCode == 0) {
+			t.Errorf("exit code %d, %v: %s", exitCode, res.Error, diff)
+		}
+	}
+}
+
 func TestPipelineDefaultRoot(t *testing.T) {
 	b := newBench(t)
 	res := b.execute(t, t.Context(), request(in("bare")))

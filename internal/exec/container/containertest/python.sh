@@ -2,8 +2,9 @@
 # it as a tar to stdout. Argument: an empty directory to work in.
 set -eu
 cd "$1"
+apt-cache show python3 >/dev/null 2>&1 || apt-get update -q >&2
 packages=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
-	python3 libpython3-stdlib | grep '^[a-z]' | grep -Ev '^(dpkg|debconf|perl|tar|install-info|libc-dev|python3-venv|mailcap|media-types|tzdata)' | sort -u)
+	python3 libpython3-stdlib | grep '^[a-z]' | grep -Ev '^(dpkg|debconf|perl|libperl|tar|install-info|libc-dev|python3-venv|mailcap|media-types|tzdata)' | sort -u)
 mkdir packages root
 (cd packages && apt-get download -q $packages >/dev/null)
 for d in bin sbin lib lib64; do

@@ -1,0 +1,108 @@
+package container_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolworker/toolworker/internal/exec/container"
+	"github.com/toolworker/toolworker/internal/exec/container/containertest"
+	"github.com/toolworker/toolworker/internal/exec/exectest"
+	"github.com/toolworker/toolworker/internal/tool"
+)
+
+// adds are what a container gives every process beside the task's environment.
+var adds = []string{"HOME", "HOSTNAME", "TMPDIR", "PWD"}
+
+// newBackend makes a backend that is closed after the test.
+func newBackend(t testing.TB, change func(*container.Config)) *container.Backend {
+	t.Helper()
+	containertest.Need(t)
+	c := container.Config{
+		Engine: containertest.URL(), Worker: containertest.Worker(strings.ReplaceAll(t.Name(), "/", "-")),
+		Executable: containertest.Program(t), Log: slog.New(slog.NewTextHandler(testWriter{t}, nil)),
+	}
+	if change != nil {
+		change(&c)
+	}
+	b, err := container.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Errorf("close backend: %v", err)
+		}
+	})
+	return b
+}
+
+// testWriter logs for a test; what comes after its end is dropped.
+type testWriter struct{ t testing.TB }
+
+func (w testWriter) Write(p []byte) (int, error) {
+	if w.t.Context().Err() == nil {
+		w.t.Log(strings.TrimSuffix(string(p), "\n"))
+	}
+	return len(p), nil
+}
+
+func newRoot(t testing.TB) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func project(r tool.Resource) *tool.Project {
+	if r.WorkspaceFolder == "" {
+		r.WorkspaceFolder = tool.DefaultWorkspaceFolder
+	}
+	return &tool.Project{ID: "exectest", Resources: []tool.Resource{r}}
+}
+
+func TestConformanceOfImageWithAgent(t *testing.T) {
+	image := containertest.Python(t)
+	b := newBackend(t, nil)
+	exectest.Run(t, func(t *testing.T) exectest.Subject {
+		return exectest.Subject{
+			Backend: b, Environment: tool.Container, Root: newRoot(t), Inside: "/workspace",
+			Project:   project(tool.Resource{Type: tool.ContainerInstance, Image: image}),
+			Processes: true, ReadOnly: true, Protects: true, NoNetwork: true, Memory: true, Adds: adds,
+		}
+	})
+}
+
+func TestConformanceOfInstanceWithAgent(t *testing.T) {
+	image := containertest.Python(t)
+	b := newBackend(t, nil)
+	exectest.Run(t, func(t *testing.T) exectest.Subject {
+		root := newRoot(t)
+		return exectest.Subject{
+			Backend: b, Environment: tool.Container, Root: root, Inside: "/workspace",
+			Project:   project(tool.Resource{Type: tool.ContainerInstance, ContainerID: containertest.Start(t, image, root, nil)}),
+			Processes: true, ReadOnly: true, NoNetwork: true, Memory: true, Adds: adds,
+		}
+	})
+}
+
+func TestConformanceOfInstanceWithoutAgent(t *testing.T) {
+	image := containertest.Python(t)
+	b := newBackend(t, func(c *container.Config) { c.Executable = "/bin/sh" }) // not static: no agent
+	exectest.Run(t, func(t *testing.T) exectest.Subject {
+		root := newRoot(t)
+		return exectest.Subject{
+			Backend: b, Environment: tool.Container, Root: root, Inside: "/workspace",
+			Project:   project(tool.Resource{Type: tool.ContainerInstance, ContainerID: containertest.Start(t, image, root, nil)}),
+			Processes: true, CodeProcesses: true, NoNetwork: true,
+			Adds: append([]string{"TOOLWORKER_RUN", "OLDPWD", "SHLVL", "_"}, adds...),
+		}
+	})
+}
