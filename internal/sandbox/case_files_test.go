@@ -54,7 +54,7 @@ for p in paths + ['/proc/%%d/environ' %% os.getppid()]:
             print(p, f.read(100))
     except OSError as e:
         pass
-for d in ['/home', '/root', '/var', '/sys', '/boot', '/run', %q]:
+for d in ['/home', '/root', '/var/lib', '/var/log', '/sys', '/boot', '/run', %q]:
     try:
         print(d, os.listdir(d))
     except OSError as e:

@@ -8,6 +8,9 @@ import (
 
 func TestMain(m *testing.M) {
 	Main()
+	if os.Getenv(workerEnv) != "" {
+		workerThatIsKilled()
+	}
 	code := m.Run()
 	for _, r := range shared.runners {
 		if err := r.Close(); err != nil {

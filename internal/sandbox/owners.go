@@ -78,6 +78,7 @@ func (o *owners) with(own owner, slot room.Identity, use func(namespace int) err
 func (o *owners) make(own owner, slot room.Identity) (*os.File, error) {
 	p, err := o.spawner.start(o.executable, holdArg0, nil, nil, &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER,
+		Pdeathsig:   unix.SIGKILL,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: own.UID, HostID: slot.UID, Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: own.GID, HostID: slot.GID, Size: 1}},
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/toolworker/toolworker/internal/sandbox/cgroup"
 	"github.com/toolworker/toolworker/internal/sandbox/landlock"
 	"github.com/toolworker/toolworker/internal/sandbox/seccomp"
+	"github.com/toolworker/toolworker/internal/sandbox/shim"
 )
 
 // namespaces are what level reduced does without.
@@ -56,9 +57,10 @@ func (r *runner) confineReduced(c *confinement, s *Spec) error {
 	}
 	release := c.release
 	c.release = func() {
-		removeTree(tmp)
+		shim.RemoveTree(tmp) // if the supervisor could not
 		release()
 	}
+	c.setup.Temporary = tmp
 	if !hasEnv(s.Env, "TMPDIR") {
 		c.setup.Env = append(s.Env[:len(s.Env):len(s.Env)], "TMPDIR="+tmp)
 	}
@@ -102,38 +104,4 @@ func newTemporary(own owner, switched bool) (string, error) {
 		}
 	}
 	return dir, nil
-}
-
-// removeTree removes what a tool left, also directories that it locked.
-func removeTree(dir string) {
-	if os.RemoveAll(dir) == nil {
-		return
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return
-	}
-	unlock(root, ".")
-	_ = root.Close()
-	_ = os.RemoveAll(dir)
-}
-
-func unlock(root *os.Root, name string) {
-	_ = root.Chmod(name, 0o700)
-	f, err := root.Open(name)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	for {
-		entries, err := f.ReadDir(256)
-		for _, e := range entries {
-			if e.IsDir() {
-				unlock(root, name+"/"+e.Name())
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
 }

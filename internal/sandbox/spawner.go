@@ -27,9 +27,8 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start starts a process that dies with this program.
+// start starts a process.
 func (s *spawner) start(path, arg0 string, env []string, files []*os.File, attr *syscall.SysProcAttr) (*os.Process, error) {
-	attr.Pdeathsig = syscall.SIGKILL
 	attr.Setsid = true // an interrupt typed at the worker's terminal is not for it
 	var p *os.Process
 	var err error

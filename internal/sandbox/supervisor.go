@@ -55,7 +55,11 @@ func (r *runner) startSupervisor(files []*os.File, attr *syscall.SysProcAttr) (*
 	}
 	defer null.Close()
 	all := append([]*os.File{null, null, os.Stderr, theirs}, files...)
-	sup.init = attr.Cloneflags&syscall.CLONE_NEWPID != 0
+	if sup.init = attr.Cloneflags&syscall.CLONE_NEWPID != 0; sup.init {
+		// Its tree dies with it. One that is no init has to outlive the worker
+		// until it has ended its tree; it sees the control socket close.
+		attr.Pdeathsig = syscall.SIGKILL
+	}
 	sup.process, err = r.spawner.start(r.config.Executable, shim.Arg0, []string{"GOMAXPROCS=2"}, all, attr)
 	if err != nil {
 		_ = sup.control.Close()

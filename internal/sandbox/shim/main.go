@@ -66,6 +66,9 @@ func serve(control *os.File) (*frame.Report, bool) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return failed("become subreaper", err)
 	}
+	if s.Temporary != "" {
+		defer RemoveTree(s.Temporary)
+	}
 	return s.run(control)
 }
 

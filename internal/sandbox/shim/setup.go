@@ -38,6 +38,8 @@ type Setup struct {
 	// MemoryBytes and PIDs bound the tree where no control group does, 0 does
 	// not.
 	MemoryBytes, PIDs int64
+	// Temporary is a directory to remove at the end, "" for none.
+	Temporary string
 	// Room is built first; nil leaves the host's file system.
 	Room *room.Room
 	// Landlock holds paths as the tool sees them; nil for no domain.
