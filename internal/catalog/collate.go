@@ -84,9 +84,9 @@ func digest(s *Snapshot) string {
 	for _, entries := range []map[string]*entry{s.tools, s.projects} {
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			e := entries[name]
-			fmt.Fprintf(h, "%s %s\n", e.kind, e.name)
+			h.Write(fmt.Appendf(nil, "%s %s\n", e.kind, e.name))
 			if e.tool != nil {
-				fmt.Fprintf(h, "%q\n", e.tool.Dir)
+				h.Write(fmt.Appendf(nil, "%q\n", e.tool.Dir))
 			}
 			h.Write(e.json)
 			h.Write([]byte{'\n'})

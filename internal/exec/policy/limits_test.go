@@ -19,13 +19,13 @@ func TestInForce(t *testing.T) {
 	}
 	timeout := func(s float64) tool.Limits { return tool.Limits{TimeoutSeconds: s} }
 	for _, tt := range []struct {
-		name            string
-		request         tool.Limits
-		definition      *tool.Definition // nil: inline code
-		project         tool.Project
-		worker          tool.Limits
-		want            tool.Limits
-		clamped         []string
+		name       string
+		request    tool.Limits
+		definition *tool.Definition // nil: inline code
+		project    tool.Project
+		worker     tool.Limits
+		want       tool.Limits
+		clamped    []string
 	}{
 		{name: "inline, nobody asks", want: BuiltInCode},
 		{name: "command, nobody asks", definition: command, want: BuiltInCommand},

@@ -82,7 +82,9 @@ func maybeDefinition(t *rapid.T, r *tool.Request) *tool.Definition {
 // allowed says once more, in the plainest words, what an operator allows.
 func allowed(r *tool.Request, d *tool.Definition, p *tool.Project, env tool.Environment, level tool.Isolation) bool {
 	rank := map[tool.Isolation]int{"": 0, tool.IsolationNone: 1, tool.IsolationReduced: 2, tool.IsolationFull: 3}
-	named := func(list []string, name string) bool { return slices.Contains(list, "*") || slices.Contains(list, name) }
+	named := func(list []string, name string) bool {
+		return slices.Contains(list, "*") || slices.Contains(list, name)
+	}
 	if p.Disabled || !named(p.Allow.Pools, r.Pool) || !slices.Contains(p.Allow.Environments, env) {
 		return false
 	}
