@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -84,8 +86,8 @@ func (c *deadShow) Run(ctx context.Context, s *session) error {
 		{"deliveries", strconv.FormatUint(d.Deliveries, 10)}, {"time", d.Time.UTC().Format(time.RFC3339)},
 		{"subject", d.Request.Subject},
 	}
-	for name, values := range d.Request.Header {
-		for _, v := range values {
+	for _, name := range slices.Sorted(maps.Keys(d.Request.Header)) {
+		for _, v := range d.Request.Header[name] {
 			rows = append(rows, []string{"header", terminal.Line(name+": "+v, 1000)})
 		}
 	}

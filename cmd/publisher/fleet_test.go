@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/toolworker/toolworker/internal/consume"
 	"github.com/toolworker/toolworker/internal/event"
 	"github.com/toolworker/toolworker/internal/queue"
 	"github.com/toolworker/toolworker/internal/tool"
@@ -161,6 +162,13 @@ func (f *fleet) answer(ctx context.Context, m event.Message) {
 	res := &tool.Result{
 		RequestID: r.ID, Project: r.Project, PlanID: r.Plan.ID, Tool: r.Name(), Worker: "fleet-1", Attempt: 1,
 		Duration: 1500 * time.Microsecond,
+	}
+	if r.Tool == "put_aside" {
+		_ = f.client.PutDeadLetter(ctx, consume.DeadLetter{
+			Request: m, Lane: consume.Lane{Pool: r.Pool, Priority: r.Priority, Project: r.Project},
+			Sequence: 1, Deliveries: 5, Code: tool.Internal, Reason: "five times it failed",
+		})
+		r.Tool = "size"
 	}
 	if err != nil {
 		res.Error = tool.AsError(err)

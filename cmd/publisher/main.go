@@ -31,10 +31,13 @@ type grammar struct {
 	Watch    watchCommand    `cmd:"" help:"Show results as they come."`
 	Cancel   cancelCommand   `cmd:"" help:"Stop a request, running or queued."`
 	Dead     deadCommand     `cmd:"" help:"Requests that were put aside: list, show, replay, drop."`
+	Queue    queueCommand    `cmd:"" help:"What waits and runs, the streams, the workers."`
+	Purge    purgeCommand    `cmd:"" help:"Remove the waiting requests of a project."`
 	Catalog  catalogCommand  `cmd:"" help:"Tools and projects in the server's bucket: list, apply, get, delete."`
 	Pause    pauseCommand    `cmd:"" help:"Hold back the requests of a project, tool or pool."`
 	Resume   resumeCommand   `cmd:"" help:"Let them go on."`
 	Topology topologyCommand `cmd:"" help:"What the fleet needs on the server, what is there, the difference."`
+	Bench    benchCommand    `cmd:"" help:"Put load on a fleet and measure it."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 
