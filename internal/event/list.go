@@ -8,28 +8,37 @@ import (
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
-// list is a list of a result, encoded as it is read: a hundred thousand
+// list is a long list of a result, encoded as it is read: a hundred thousand
 // changes are never held as JSON.
 type list[T any] struct {
 	items []T
 	size  int64
-	err   error
 }
 
-func newList[T any](items []T) tool.Content {
+// newList is a list as a JSON document: encoded at once as long as it may
+// stay in the event.
+func newList[T any](items []T) (tool.Content, error) {
 	if len(items) == 0 {
-		return tool.Bytes("[]")
+		return tool.Bytes("[]"), nil
 	}
-	l := &list[T]{items: items, size: 2}
-	var scratch []byte
+	encoded := make([]byte, 1, 128*min(len(items), MaxResult/128))
+	encoded[0] = '['
+	size, long := int64(len("[]")), false
 	for i := range items {
-		scratch, l.err = appendItem(scratch[:0], items, i)
-		if l.err != nil {
-			break
+		before := len(encoded)
+		var err error
+		if encoded, err = appendItem(encoded, items, i); err != nil {
+			return nil, err
 		}
-		l.size += int64(len(scratch))
+		size += int64(len(encoded) - before)
+		if long = long || size > MaxResult; long {
+			encoded = encoded[:0] // from here on only the size is wanted
+		}
 	}
-	return l
+	if long {
+		return &list[T]{items, size}, nil
+	}
+	return tool.Bytes(append(encoded, ']')), nil
 }
 
 // appendItem appends an item, with the comma before it.
@@ -45,7 +54,7 @@ func appendItem[T any](b []byte, items []T, i int) ([]byte, error) {
 }
 
 func (l *list[T]) Size() int64                  { return l.size }
-func (l *list[T]) Open() (io.ReadCloser, error) { return &listReader[T]{list: l}, l.err }
+func (l *list[T]) Open() (io.ReadCloser, error) { return &listReader[T]{list: l}, nil }
 func (l *list[T]) Close() error                 { return nil }
 
 type listReader[T any] struct {

@@ -65,9 +65,15 @@ func movables(r *tool.Result) ([]*movable, error) {
 			members = append(members, &movable{name: p.name, isText: !p.payload.Document, content: p.payload.Content})
 		}
 	}
-	members = append(members,
-		&movable{name: "files", content: newList(r.Files)},
-		&movable{name: "changes", content: newList(r.Changes)})
+	files, err := newList(r.Files)
+	if err != nil {
+		return nil, fmt.Errorf("encode files: %w", err)
+	}
+	changes, err := newList(r.Changes)
+	if err != nil {
+		return nil, fmt.Errorf("encode changes: %w", err)
+	}
+	members = append(members, &movable{name: "files", content: files}, &movable{name: "changes", content: changes})
 	for _, m := range members {
 		if err := m.encode(); err != nil {
 			return nil, err
