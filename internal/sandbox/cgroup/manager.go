@@ -140,6 +140,8 @@ func (h mounted) delegated() (dir string, controllers []string, err error) {
 // in its group moves into one of its own.
 func enableOwn(dir string) {
 	available := among(filepath.Join(dir, "cgroup.controllers"))
+	enabled := among(filepath.Join(dir, "cgroup.subtree_control"))
+	available = slices.DeleteFunc(available, func(c string) bool { return slices.Contains(enabled, c) })
 	if len(available) == 0 || enable(dir, available) == nil {
 		return
 	}
