@@ -17,3 +17,5 @@ func natsMsg(m event.Message, id string) *nats.Msg {
 	}
 	return msg
 }
+
+type natsMessage = nats.Msg

@@ -3,7 +3,6 @@ package queuetest
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
@@ -99,8 +98,11 @@ func (s *Server) Fleet(pools ...string) *queue.Client {
 	return c
 }
 
-// Log writes to the test's own log, until the test ends.
+// Log writes to the test's own log, until the test ends. Benchmarks have none.
 func Log(t testing.TB) *slog.Logger {
+	if _, bench := t.(*testing.B); bench {
+		return slog.New(slog.DiscardHandler)
+	}
 	w := &writer{t: t}
 	t.Cleanup(w.close)
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -117,6 +119,3 @@ func Until(t testing.TB, what string, condition func() bool) {
 		time.Sleep(2 * time.Millisecond)
 	}
 }
-
-// ID is a request id that no other call returns.
-func ID(i int) string { return fmt.Sprintf("r-%d", i) }
