@@ -23,9 +23,10 @@ type bucket struct {
 	since  time.Time
 	// cache has what was read last, by key: a reload reads what changed.
 	cache map[string]cached
-	// lacking counts how often in a row something that the manifest names
+	// lacking counts how often something that the manifest of lackingOf names
 	// was not there.
-	lacking int
+	lacking   int
+	lackingOf uint64
 }
 
 // cached is one write of a key.
@@ -89,9 +90,13 @@ func (b *bucket) load(ctx context.Context, kv jetstream.KeyValue, now state, pre
 		return nil, nil, err
 	}
 	b.cache = cache
-	if len(lacking) == 0 {
-		b.lacking = 0
-	} else if b.lacking++; b.lacking <= patience {
+	if len(lacking) == 0 || b.lackingOf != now.revision {
+		b.lacking, b.lackingOf = 0, now.revision
+	}
+	if len(lacking) > 0 {
+		b.lacking++
+	}
+	if b.lacking > 0 && b.lacking <= patience {
 		return nil, nil, fmt.Errorf("read bucket %s: revision %d, %d of %d keys, such as %s: %w",
 			kv.Bucket(), now.revision, len(lacking), len(now.manifest.Entries), lacking[0], errLagging)
 	}

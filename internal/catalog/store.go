@@ -29,8 +29,14 @@ func OpenStore(ctx context.Context, js jetstream.JetStream, name string) (*Store
 // Snapshot reads what is in force, and what is wrong with it. Its revision is
 // that of the bucket.
 func (s *Store) Snapshot(ctx context.Context) (*Snapshot, Faults, error) {
-	b := &bucket{handle: s.handle, lacking: patience}
+	b := &bucket{handle: s.handle}
 	next, faults, err := b.refresh(ctx, newSnapshot())
+	for range attempts {
+		if !errors.Is(err, errLagging) {
+			break
+		}
+		next, faults, err = b.refresh(ctx, newSnapshot()) // somebody applies, or a replica lags
+	}
 	if err != nil {
 		return nil, nil, err
 	}
