@@ -7,10 +7,11 @@ import (
 )
 
 const (
-	reportSize = 32
+	reportSize = 40
 	// maxUsage is more than any run can use; what is above it is a lie.
 	maxCPU    = 1000 * time.Hour
 	maxMemory = 1 << 50
+	maxTasks  = 1 << 22
 )
 
 // Report is how a run ended. Its tree is dead.
@@ -24,6 +25,9 @@ type Report struct {
 	Cancelled bool
 	CPU       time.Duration // of the whole tree
 	MaxRSS    int64         // bytes, of the largest process
+	// Tasks are the threads that were alive when the child failed, itself
+	// included; 0 when it did not fail.
+	Tasks int64
 }
 
 // parseReport checks what came over a server's socket: the children have it
@@ -40,10 +44,13 @@ func parseReport(b []byte) (*Report, error) {
 	r := &Report{
 		Number: le.Uint64(b), Status: le.Uint32(b[8:]),
 		Started: flags&1 != 0, Cancelled: flags&2 != 0,
-		CPU: time.Duration(le.Uint64(b[16:])), MaxRSS: int64(le.Uint64(b[24:])),
+		CPU: time.Duration(le.Uint64(b[16:])), MaxRSS: int64(le.Uint64(b[24:])), Tasks: int64(le.Uint64(b[32:])),
 	}
 	if r.CPU < 0 || r.CPU > maxCPU || r.MaxRSS < 0 || r.MaxRSS > maxMemory {
 		return nil, fmt.Errorf("report of %d ns and %d bytes: not possible", r.CPU, r.MaxRSS)
+	}
+	if r.Tasks < 0 || r.Tasks > maxTasks {
+		return nil, fmt.Errorf("report of %d tasks: not possible", r.Tasks)
 	}
 	return r, nil
 }

@@ -21,10 +21,10 @@ INLINE = 36 << 10  # of the largest message, which holds a whole request unless 
 HEADER = 16
 
 CLONE_VM, CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID = 0x100, 0x20000, 0x8000000, 0x20000000
-SIGCHLD, SIGKILL = 17, 9
+SIGCHLD, SIGKILL, EPERM = 17, 9, 1
 PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER = 4, 22, 24, 36
 PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
-CAP_SYS_ADMIN = 21
+CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 5, 6, 7, 21
 AT_FDCWD, AT_RECURSIVE, AT_EMPTY_PATH = -100, 0x8000, 0x1000
 OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC = 1, 0o2000000
 MOVE_MOUNT_F_EMPTY_PATH = 4
@@ -87,7 +87,7 @@ class Child:
     """What the forked process does to itself before and after the request comes."""
 
     def __init__(self, settings):
-        self.mounts = [[m['kind'].encode(), m['at'].encode(), m['flags'], m['options'].encode()]
+        self.mounts = [(m['kind'].encode(), m['at'].encode(), m['flags'], m['options'].encode(), m['optional'])
                        for m in settings['mounts'] or ()]
         self.again = settings['again'] or ()
         self.dir = settings['dir']
@@ -132,8 +132,10 @@ class Child:
         trees = [(path, check(system_call(SYS_OPEN_TREE, AT_FDCWD, path.encode(),
                                           OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE), 'open mount ' + path))
                  for path in self.again]
-        for kind, at, flags, options in self.mounts:
-            check(libc.mount(kind, at, kind, long(flags), options), 'mount ' + at.decode())
+        for kind, at, flags, options, optional in self.mounts:
+            done = libc.mount(kind, at, kind, long(flags), options)
+            if not (optional and done < 0 and get_errno() == EPERM):
+                check(done, 'mount ' + at.decode())
         for path, tree in trees:
             make_dirs(path)
             check(system_call(SYS_MOVE_MOUNT, tree, b'', AT_FDCWD, path.encode(), MOVE_MOUNT_F_EMPTY_PATH), 'mount ' + path)
@@ -182,6 +184,13 @@ def make_dirs(path):
             pass
 
 
+def own_namespace():
+    try:
+        return posix.open('/proc/self/ns/pid', posix.O_RDONLY | posix.O_CLOEXEC)
+    except OSError:  # a room without /proc
+        return check(system_call(SYS_PIDFD_OPEN, posix.getpid(), 0), 'open own process namespace')
+
+
 class Server:
     def __init__(self, settings):
         self.namespaces = settings['namespaces']
@@ -189,7 +198,7 @@ class Server:
         self.control = socket(fileno=CONTROL)
         self.number = 0
         if self.namespaces:
-            self.own = posix.open('/proc/self/ns/pid', posix.O_RDONLY | posix.O_CLOEXEC)
+            self.own = own_namespace()
             self.stack = ctypes.create_string_buffer(64 << 10)
             self.stack_top = ctypes.c_void_p((ctypes.addressof(self.stack) + len(self.stack) - 64) & ~63)
             self.pause = ctypes.cast(libc.pause, ctypes.c_void_p)
@@ -204,7 +213,12 @@ class Server:
             capability = 0
             while libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
                 capability += 1
-            keep = (ctypes.c_uint32 * 6)(1 << CAP_SYS_ADMIN, 1 << CAP_SYS_ADMIN) if self.namespaces else self.child.no_caps
+            needed = 0
+            if self.namespaces:
+                needed |= 1 << CAP_SYS_ADMIN
+            if self.child.uid >= 0:
+                needed |= 1 << CAP_SETUID | 1 << CAP_SETGID | 1 << CAP_KILL
+            keep = (ctypes.c_uint32 * 6)(needed, needed)
             libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
             check(libc.capset(self.child.cap_header, keep), 'drop capabilities')
             check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 'set no_new_privs')
@@ -230,6 +244,7 @@ class Server:
                 fail('start of a child', error)
             cancelled = self.wait(pid, init)
             _, status, usage = posix.wait4(pid, 0)
+            tasks = count_tasks() if status else 0
             cpu, rss = cpu_of(usage), usage.ru_maxrss
             if init:
                 posix.kill(init, SIGKILL)
@@ -242,7 +257,7 @@ class Server:
                 if status:
                     complain('a child ended before its request came, wait status %d' % status)
                 posix_exit(SETUP_FAILED)
-            self.report(status, started, cancelled, cpu, rss)
+            self.report(status, started, cancelled, cpu, rss, tasks)
 
     def start_init(self):
         """The first process of a namespace of its own for the child that comes next."""
@@ -293,10 +308,10 @@ class Server:
             time.sleep(pause)
             pause = min(2 * pause, 0.005)
 
-    def report(self, status, started, cancelled, cpu, rss):
+    def report(self, status, started, cancelled, cpu, rss, tasks):
         message = (self.number.to_bytes(8, 'little') + status.to_bytes(4, 'little')
                    + (started | cancelled << 1).to_bytes(4, 'little')
-                   + cpu.to_bytes(8, 'little') + (rss << 10).to_bytes(8, 'little'))
+                   + cpu.to_bytes(8, 'little') + (rss << 10).to_bytes(8, 'little') + tasks.to_bytes(8, 'little'))
         try:
             self.control.send(message)
         except OSError:
@@ -334,12 +349,11 @@ def cpu_of(usage):
     return int((usage.ru_utime + usage.ru_stime) * 1000000000)
 
 
-def children():
-    """The children of this process: without orphans' names for them, by looking at all processes."""
+def children(of='thread-self'):
     try:
-        fd = posix.open('/proc/thread-self/children', posix.O_RDONLY | posix.O_CLOEXEC)
+        fd = posix.open('/proc/%s/children' % of, posix.O_RDONLY | posix.O_CLOEXEC)
     except FileNotFoundError:
-        return children_by_scan()
+        return children_by_scan() if of == 'thread-self' else []
     try:
         data = b''
         while True:
@@ -365,6 +379,27 @@ def children_by_scan():
             if stat.rpartition(b')')[2].split()[1] == mine:
                 found.append(int(name))
     return found
+
+
+def count_tasks():
+    """The threads of what a run that failed left behind, itself included: it may be one too many."""
+    try:
+        if posix.getpid() < 10:  # a room: all others are the run's, but init and the supervisor
+            pids = [int(name) for name in posix.listdir('/proc') if name.isdigit()]
+            pids = [pid for pid in pids if pid > posix.getpid()][1:]
+        else:
+            pids = children()
+            for pid in pids:
+                pids += children('%d/task/%d' % (pid, pid))
+    except OSError:
+        return 1
+    count = 1
+    for pid in pids:
+        try:
+            count += posix.stat('/proc/%d/task' % pid).st_nlink - 2
+        except OSError:
+            pass
+    return count
 
 
 def rehearse():

@@ -157,6 +157,9 @@ func TestRuns(t *testing.T) {
 		if o.output != c.output || o.value != c.value {
 			t.Errorf("%.100q: %+v, want %+v", c.code, o, c)
 		}
+		if (c.exit == 0) != (o.report.Tasks == 0) {
+			t.Errorf("%.100q: %d tasks", c.code, o.report.Tasks)
+		}
 		if o.report.MaxRSS < 1<<20 {
 			t.Errorf("%.100q: %d bytes of memory", c.code, o.report.MaxRSS)
 		}
@@ -276,12 +279,26 @@ func TestSetupFails(t *testing.T) {
 	}
 }
 
+func TestTasks(t *testing.T) {
+	s := mustStart(t, nil)
+	o := mustRun(t, s, `
+import os, signal, threading
+for n in range(5):
+    if os.fork() == 0:
+        for m in range(3): threading.Thread(target=signal.pause, daemon=True).start()
+        signal.pause()
+os._exit(1)`)
+	if o.report.Tasks < 6 || o.report.Tasks > 21 {
+		t.Errorf("%d tasks, want one and five, each with at most three threads", o.report.Tasks)
+	}
+}
+
 func FuzzReport(f *testing.F) {
 	f.Add(make([]byte, reportSize))
 	f.Add([]byte("ready"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := parseReport(b)
-		if err == nil && (r.CPU < 0 || r.CPU > maxCPU || r.MaxRSS < 0 || r.MaxRSS > maxMemory || len(b) != reportSize) {
+		if err == nil && (r.CPU < 0 || r.CPU > maxCPU || r.MaxRSS < 0 || r.MaxRSS > maxMemory || r.Tasks < 0 || len(b) != reportSize) {
 			t.Fatalf("%x: %+v", b, r)
 		}
 	})

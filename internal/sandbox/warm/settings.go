@@ -46,6 +46,9 @@ type Mount struct {
 	At      string `json:"at"`
 	Flags   uint64 `json:"flags"` // unix.MS_*
 	Options string `json:"options"`
+	// Optional: it may be refused, where an outer container masks parts of
+	// its own /proc.
+	Optional bool `json:"optional"`
 }
 
 // Program is a filter program, struct sock_filter by struct sock_filter.
