@@ -31,7 +31,7 @@ func (r *runner) chooseLevel(ctx context.Context) error {
 			r.level = l
 			return nil
 		}
-		reasons = append(reasons, fmt.Errorf("isolation %s does not work here: %w", l, err))
+		reasons = append(reasons, fmt.Errorf("isolation %s does not work here: %w (hint: %s)", l, err, hint(l)))
 	}
 	return errors.Join(reasons...)
 }

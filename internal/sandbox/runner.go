@@ -34,29 +34,39 @@ type runner struct {
 }
 
 // New returns a Runner of the level that c asks for, or an error that says
-// why the machine cannot give it.
+// why the machine cannot give it, and what to do about that.
 func New(c Config) (Runner, error) {
 	c = c.WithDefaults()
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("sandbox configuration: %w", err)
 	}
-	interpreter, err := FindInterpreter(context.Background(), c.Interpreter)
+	ctx := context.Background()
+	r, err := newRunner(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.chooseLevel(ctx); err != nil {
+		_ = r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// newRunner gives a runner whose level is not chosen yet.
+func newRunner(ctx context.Context, c Config) (*runner, error) {
+	interpreter, err := FindInterpreter(ctx, c.Interpreter)
+	if err != nil {
+		return nil, err
+	}
+	arch, err := seccomp.Native()
 	if err != nil {
 		return nil, err
 	}
 	r := &runner{
-		config: c, interpreter: interpreter, spawner: newSpawner(),
-		identities: newIdentities(), cgroups: cgroup.Open(), filters: &filters{}, landlock: landlock.ABI(),
+		config: c, interpreter: interpreter, spawner: newSpawner(), cgroups: cgroup.Open(),
+		identities: newIdentities(), filters: &filters{arch: arch}, landlock: landlock.ABI(),
 	}
 	r.owners = &owners{spawner: r.spawner, executable: c.Executable}
-	r.filters.arch, err = seccomp.Native()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.chooseLevel(context.Background()); err != nil {
-		_ = r.Close()
-		return nil, err
-	}
 	return r, nil
 }
 
