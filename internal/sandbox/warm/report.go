@@ -23,8 +23,11 @@ type Report struct {
 	Started bool
 	// Cancelled: the server ended it because it was told to.
 	Cancelled bool
-	CPU       time.Duration // of the whole tree
-	MaxRSS    int64         // bytes, of the largest process
+	// OutOfMemory, TooManyProcesses: the server ended it for one of the
+	// limits of Settings.
+	OutOfMemory, TooManyProcesses bool
+	CPU                           time.Duration // of the whole tree
+	MaxRSS                        int64         // bytes, of the largest process
 	// Tasks are the threads that were alive when the child failed, itself
 	// included; 0 when it did not fail.
 	Tasks int64
@@ -38,12 +41,12 @@ func parseReport(b []byte) (*Report, error) {
 	}
 	le := binary.LittleEndian
 	flags := le.Uint32(b[12:])
-	if flags > 3 {
-		return nil, fmt.Errorf("report with flags %#x: expected at most 3", flags)
+	if flags >= 1<<4 {
+		return nil, fmt.Errorf("report with flags %#x: expected at most 0xf", flags)
 	}
 	r := &Report{
 		Number: le.Uint64(b), Status: le.Uint32(b[8:]),
-		Started: flags&1 != 0, Cancelled: flags&2 != 0,
+		Started: flags&1 != 0, Cancelled: flags&2 != 0, OutOfMemory: flags&4 != 0, TooManyProcesses: flags&8 != 0,
 		CPU: time.Duration(le.Uint64(b[16:])), MaxRSS: int64(le.Uint64(b[24:])), Tasks: int64(le.Uint64(b[32:])),
 	}
 	if r.CPU < 0 || r.CPU > maxCPU || r.MaxRSS < 0 || r.MaxRSS > maxMemory {

@@ -19,6 +19,9 @@ CONTROL, CANCEL, VALUE_FD = 4, 5, 4  # the value takes the place of the control 
 SETUP_FAILED = 98
 INLINE = 36 << 10  # of the largest message, which holds a whole request unless it is in a file
 HEADER = 16
+STARTED, CANCELLED, OUT_OF_MEMORY, TOO_MANY = 1, 2, 4, 8
+SAMPLE_EVERY = 10  # milliseconds
+PAGE = posix.sysconf('SC_PAGE_SIZE')
 
 CLONE_VM, CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID = 0x100, 0x20000, 0x8000000, 0x20000000
 SIGCHLD, SIGKILL, EPERM = 17, 9, 1
@@ -197,6 +200,7 @@ class Server:
         self.child = Child(settings)
         self.control = socket(fileno=CONTROL)
         self.number = 0
+        self.memory, self.pids = settings['memory_bytes'], settings['pids']
         if self.namespaces:
             self.own = own_namespace()
             self.stack = ctypes.create_string_buffer(64 << 10)
@@ -242,9 +246,9 @@ class Server:
                     check(libc.setns(self.own, CLONE_NEWPID), 'return to own process namespace')
             except BaseException as error:
                 fail('start of a child', error)
-            cancelled = self.wait(pid, init)
+            flags = self.wait(pid, init)
             _, status, usage = posix.wait4(pid, 0)
-            tasks = count_tasks() if status else 0
+            tasks = measure(init)[1] + 1 if status else 0
             cpu, rss = cpu_of(usage), usage.ru_maxrss
             if init:
                 posix.kill(init, SIGKILL)
@@ -252,12 +256,13 @@ class Server:
                 cpu, rss = cpu + cpu_of(usage), max(rss, usage.ru_maxrss)
             else:
                 cpu, rss = self.reap(cpu, rss)
-            started = was_taken(taken)
-            if not started and not cancelled:
+            if was_taken(taken):
+                flags |= STARTED
+            if not flags & (STARTED | CANCELLED):
                 if status:
                     complain('a child ended before its request came, wait status %d' % status)
                 posix_exit(SETUP_FAILED)
-            self.report(status, started, cancelled, cpu, rss, tasks)
+            self.report(status, flags, cpu, rss, tasks)
 
     def start_init(self):
         """The first process of a namespace of its own for the child that comes next."""
@@ -267,26 +272,36 @@ class Server:
         return check(libc.clone(self.pause, self.stack_top, CLONE_VM | SIGCHLD, None), 'start init')
 
     def wait(self, pid, init):
-        """Waits for the end of the child, or ends it when the worker says so."""
+        """Waits for the end of the child, or ends it when the worker says so or a limit does."""
         fd = check(system_call(SYS_PIDFD_OPEN, pid, 0), 'open child')
         poll = select.poll()
         poll.register(fd, select.POLLIN)
         poll.register(CANCEL, select.POLLIN)
-        cancelled = False
+        pause = SAMPLE_EVERY if self.memory or self.pids else None
+        flags = 0
         while True:
-            ready = dict(poll.poll())
+            ready = dict(poll.poll(pause))
             if fd in ready:
                 break
-            order = posix_read(CANCEL, 8)
-            if not order:  # the worker is gone
+            if CANCEL in ready:
+                order = posix_read(CANCEL, 8)
+                if not order:  # the worker is gone
+                    posix.kill(init or pid, SIGKILL)
+                    posix_exit(0)
+                # An order for an earlier run came too late, and means nothing.
+                if int.from_bytes(order, 'little') == self.number:
+                    flags |= CANCELLED
+            elif not flags:
+                size, tasks = measure(init)
+                if self.memory and size > self.memory:
+                    flags |= OUT_OF_MEMORY
+                elif self.pids and not self.namespaces and tasks > self.pids:
+                    flags |= TOO_MANY
+            if flags:
                 posix.kill(init or pid, SIGKILL)
-                posix_exit(0)
-            # An order for an earlier run came too late, and means nothing.
-            if int.from_bytes(order, 'little') == self.number:
-                cancelled = True
-                posix.kill(init or pid, SIGKILL)
+                pause = None
         posix_close(fd)
-        return cancelled
+        return flags
 
     def reap(self, cpu, rss):
         """Kills and reaps what the child left behind, however it detached itself."""
@@ -308,9 +323,9 @@ class Server:
             time.sleep(pause)
             pause = min(2 * pause, 0.005)
 
-    def report(self, status, started, cancelled, cpu, rss, tasks):
+    def report(self, status, flags, cpu, rss, tasks):
         message = (self.number.to_bytes(8, 'little') + status.to_bytes(4, 'little')
-                   + (started | cancelled << 1).to_bytes(4, 'little')
+                   + flags.to_bytes(4, 'little')
                    + cpu.to_bytes(8, 'little') + (rss << 10).to_bytes(8, 'little') + tasks.to_bytes(8, 'little'))
         try:
             self.control.send(message)
@@ -381,25 +396,29 @@ def children_by_scan():
     return found
 
 
-def count_tasks():
-    """The threads of what a run that failed left behind, itself included: it may be one too many."""
+def measure(init):
+    """The resident memory and the threads of the run at hand. Shared pages count for each process."""
     try:
-        if posix.getpid() < 10:  # a room: all others are the run's, but init and the supervisor
+        if init:
             pids = [int(name) for name in posix.listdir('/proc') if name.isdigit()]
-            pids = [pid for pid in pids if pid > posix.getpid()][1:]
+            mine = posix.getpid()
+            pids = [pid for pid in pids if pid > mine and pid != init]
         else:
             pids = children()
             for pid in pids:
                 pids += children('%d/task/%d' % (pid, pid))
     except OSError:
-        return 1
-    count = 1
+        return 0, 0
+    size = tasks = 0
     for pid in pids:
         try:
-            count += posix.stat('/proc/%d/task' % pid).st_nlink - 2
-        except OSError:
+            tasks += posix.stat('/proc/%d/task' % pid).st_nlink - 2
+            fd = posix.open('/proc/%d/statm' % pid, posix.O_RDONLY | posix.O_CLOEXEC)
+            size += int(posix_read(fd, 256).split()[1]) * PAGE
+            posix_close(fd)
+        except (OSError, IndexError):
             pass
-    return count
+    return size, tasks
 
 
 def rehearse():

@@ -293,6 +293,19 @@ os._exit(1)`)
 	}
 }
 
+func TestLimits(t *testing.T) {
+	s := mustStart(t, func(s *Settings) { s.MemoryBytes, s.PIDs = 500<<20, 20 })
+	o := mustRun(t, s, "import time; b = bytearray(600 << 20); time.sleep(1000)")
+	if !o.report.OutOfMemory || o.report.TooManyProcesses {
+		t.Errorf("report %+v", o.report)
+	}
+	o = mustRun(t, s, "import os, signal\nfor n in range(30):\n  if os.fork() == 0: signal.pause()\nsignal.pause()")
+	if o.report.OutOfMemory || !o.report.TooManyProcesses {
+		t.Errorf("report %+v", o.report)
+	}
+	mustRun(t, s, "import time; time.sleep(0.05)")
+}
+
 func FuzzReport(f *testing.F) {
 	f.Add(make([]byte, reportSize))
 	f.Add([]byte("ready"))

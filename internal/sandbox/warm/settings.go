@@ -36,6 +36,11 @@ type Settings struct {
 	DropCaps bool           `json:"drop_caps"`
 	Landlock *landlock.Plan `json:"landlock"` // nil for no domain
 	Filter   Program        `json:"filter"`   // of system calls; empty for none
+	// MemoryBytes and PIDs bound a run where nothing else does, 0 does not.
+	// The server looks every 10 ms; within namespaces a resource limit bounds
+	// the processes, which PIDs only measures.
+	MemoryBytes int64 `json:"memory_bytes"`
+	PIDs        int64 `json:"pids"`
 	// Preload are the modules that every run finds imported.
 	Preload []string `json:"preload"`
 }
