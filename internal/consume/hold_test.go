@@ -156,7 +156,7 @@ func TestParkedRequestsGoToAnotherWorker(t *testing.T) {
 		}
 		after(time.Second)
 		second := worker()
-		after(time.Minute)
+		after(10 * time.Minute)
 		if g.max["tool slow"] != 2 {
 			t.Errorf("%d run at once, expected one on each worker", g.max["tool slow"])
 		}

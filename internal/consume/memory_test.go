@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -93,8 +94,6 @@ func (q *memory) Watch(ctx context.Context, _ []string, mark func(Lane, bool)) {
 	q.mu.Lock()
 	q.mark = mark
 	q.mu.Unlock()
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
 	for {
 		q.mu.Lock()
 		lanes := map[Lane]bool{}
@@ -111,7 +110,7 @@ func (q *memory) Watch(ctx context.Context, _ []string, mark func(Lane, bool)) {
 			q.mark = nil
 			q.mu.Unlock()
 			return
-		case <-ticker.C:
+		case <-time.After(time.Second*4/5 + rand.N(time.Second*2/5)):
 		}
 	}
 }

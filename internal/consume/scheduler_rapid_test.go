@@ -151,11 +151,11 @@ func TestSchedulerKeepsItsPromises(t *testing.T) {
 				}
 				left += n
 			}
-			if left == 0 {
-				break
-			}
 			grant()
 			claim()
+			if left+len(inFlight) == 0 {
+				break
+			}
 			for len(inFlight) > 0 {
 				end(0, min(inFlight[0].n, queued[inFlight[0].lane.Lane]), nil)
 			}

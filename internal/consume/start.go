@@ -14,7 +14,7 @@ const (
 	early = 250 * time.Millisecond
 	// firstPark bounds how long a request waits for its tool here at first,
 	// while another worker may have a place for it.
-	firstPark, lastPark = 5 * time.Second, time.Minute
+	firstPark, lastPark = 2 * time.Second, 15 * time.Second
 	// A request that cannot wait here goes back for a growing time.
 	firstHold, lastHold = 250 * time.Millisecond, 15 * time.Second
 )

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -51,8 +52,6 @@ func (s *Source) Watch(ctx context.Context, pools []string, mark func(consume.La
 		}
 		defer func() { _ = sub.Unsubscribe() }()
 	}
-	ticker := time.NewTicker(sweepInterval)
-	defer ticker.Stop()
 	for {
 		changed := c.change()
 		if c.Connected() {
@@ -61,7 +60,9 @@ func (s *Source) Watch(ctx context.Context, pools []string, mark func(consume.La
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		// At no fixed time: a worker whose sweeps followed close on another's
+		// would find that one's leavings only.
+		case <-time.After(sweepInterval*4/5 + rand.N(sweepInterval*2/5)):
 		case <-changed:
 		}
 	}
