@@ -25,7 +25,7 @@ func (c *coldRun) exit(state *os.ProcessState) (*Exit, error) {
 	rep := c.exited
 	if rep == nil {
 		// Killed with its tree; what is known is what the kernel kept.
-		rep = &frame.Report{Killed: c.killed, CPU: state.UserTime() + state.SystemTime()}
+		rep = &frame.Report{Kind: frame.Failed, Killed: c.killed, CPU: state.UserTime() + state.SystemTime()}
 	} else {
 		e.setStatus(syscall.WaitStatus(rep.Status))
 	}
@@ -37,21 +37,21 @@ func (c *coldRun) exit(state *os.ProcessState) (*Exit, error) {
 		PIDsPeak:    cmp.Or(stats.PIDsPeak, rep.PIDsPeak),
 	}
 	if !c.killed || c.cpu.exceeded.Load() {
-		e.Hit, e.HitName = c.hit(e, rep, stats)
+		e.Hit, e.HitName = hit(e, c.spec.Limits, rep, stats, c.cpu.exceeded.Load())
 	}
 	return e, nil
 }
 
-// hit names the limit that a failed run ran into, if it did.
-func (c *coldRun) hit(e *Exit, rep *frame.Report, stats cgroup.Stats) (tool.Code, string) {
-	limits := c.spec.Limits
+// hit names the limit that a failed run ran into, if it did. A report that is
+// not of the kind Exited stands for a supervisor that gave none.
+func hit(e *Exit, limits tool.Limits, rep *frame.Report, stats cgroup.Stats, cpuExceeded bool) (tool.Code, string) {
 	usedUp := limits.CPUSeconds > 0 && e.Usage.CPUMS >= 1000*limits.CPUSeconds
 	switch {
 	case e.Code == 0:
 		return "", ""
 	case stats.OOMKills > 0 || rep.OutOfMemory:
 		return tool.OutOfMemory, "memory_bytes"
-	case e.Signal == "SIGXCPU", c.cpu.exceeded.Load(), e.Signal == "SIGKILL" && usedUp:
+	case e.Signal == "SIGXCPU", cpuExceeded, e.Signal == "SIGKILL" && usedUp:
 		return tool.LimitExceeded, "cpu_seconds"
 	case e.Signal == "SIGXFSZ":
 		return tool.LimitExceeded, "file_size_bytes"
@@ -59,7 +59,7 @@ func (c *coldRun) hit(e *Exit, rep *frame.Report, stats cgroup.Stats) (tool.Code
 		return tool.SandboxViolation, "a system call of a foreign architecture"
 	case stats.PIDsHits > 0 || rep.TooManyProcesses:
 		return tool.TooManyProcesses, "pids"
-	case c.exited == nil:
+	case rep.Kind != frame.Exited:
 		// Nobody but the tool could have ended its supervisor.
 		return tool.SandboxViolation, "the supervisor of the sandbox was ended"
 	}

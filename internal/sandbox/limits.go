@@ -80,9 +80,10 @@ func (w *cpuWatch) start(g *cgroup.Group, l tool.Limits, kill func()) {
 		return
 	}
 	w.quit = make(chan struct{})
+	before := g.CPU() // of earlier runs in the same group
 	go func() {
 		for {
-			used := g.CPU()
+			used := g.CPU() - before
 			if used >= limit {
 				w.exceeded.Store(true)
 				kill()

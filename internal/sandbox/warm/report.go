@@ -26,8 +26,10 @@ type Report struct {
 	// OutOfMemory, TooManyProcesses: the server ended it for one of the
 	// limits of Settings.
 	OutOfMemory, TooManyProcesses bool
-	CPU                           time.Duration // of the whole tree
-	MaxRSS                        int64         // bytes, of the largest process
+	// Ended: the server had to be ended together with the run.
+	Ended  bool
+	CPU    time.Duration // of the whole tree
+	MaxRSS int64         // bytes, of the largest process
 	// Tasks are the threads that were alive when the child failed, itself
 	// included; 0 when it did not fail.
 	Tasks int64

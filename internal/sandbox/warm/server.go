@@ -178,7 +178,7 @@ func (s *Server) gone(ctx context.Context, reason error) (*Report, error) {
 	status, err := s.shutdown()
 	switch {
 	case ctx.Err() != nil:
-		return &Report{Number: s.number, Status: uint32(unix.SIGKILL), Started: true, Cancelled: true}, nil
+		return &Report{Number: s.number, Status: uint32(unix.SIGKILL), Started: true, Cancelled: true, Ended: true}, nil
 	case err == nil && status.Exited() && status.ExitStatus() == setupFailed:
 		return nil, fmt.Errorf("%w%s", ErrNotStarted, s.trouble)
 	}
