@@ -15,19 +15,23 @@ import (
 
 // Files are the schemas (*.schema.json), asyncapi.yaml and examples/.
 //
-//go:embed *.schema.json
+//go:embed *.schema.json asyncapi.yaml examples
 var Files embed.FS
 
 // The schemas, by file name.
 const (
-	Tool       = "tool.schema.json"        // a tool of the catalogue
-	Project    = "project.schema.json"     // a project of the catalogue
-	Request    = "request.schema.json"     // the data of a request
-	Result     = "result.schema.json"      // the data of a result
-	Started    = "started.schema.json"     // the data of a live event
-	Output     = "output.schema.json"      // the data of a live event
-	Retrying   = "retrying.schema.json"    // the data of a live event
-	DeadLetter = "dead-letter.schema.json" // the headers of a dead letter
+	Tool         = "tool.schema.json"     // a tool of the catalogue
+	Project      = "project.schema.json"  // a project of the catalogue
+	Request      = "request.schema.json"  // the data of a request
+	Result       = "result.schema.json"   // the data of a result
+	Started      = "started.schema.json"  // the data of a live event
+	Output       = "output.schema.json"   // the data of a live event
+	Retrying     = "retrying.schema.json" // the data of a live event
+	Event        = "event.schema.json"    // what all events have in common
+	RequestEvent = "request-event.schema.json"
+	ResultEvent  = "result-event.schema.json"
+	LiveEvent    = "live-event.schema.json"  // started, output and retrying
+	DeadLetter   = "dead-letter.schema.json" // the headers of a dead letter
 )
 
 // base is the address that the schemas' $id begin with.
