@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolworker/toolworker/internal/event"
 	"github.com/toolworker/toolworker/internal/tool"
+	"github.com/toolworker/toolworker/schemas"
 )
 
 // tester is *testing.T or *rapid.T.
@@ -21,6 +22,7 @@ type tester interface {
 
 func mustLive(t tester, m event.Message) *event.Live {
 	t.Helper()
+	mustSatisfy(t, schemas.LiveEvent, m.Data)
 	live, err := event.DecodeLive(m)
 	if err != nil {
 		t.Fatalf("%v in %.500s", err, m.Data)

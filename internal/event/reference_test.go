@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolworker/toolworker/internal/event"
 	"github.com/toolworker/toolworker/internal/tool"
+	"github.com/toolworker/toolworker/schemas"
 )
 
 func sumOf(data string) string {
@@ -41,6 +42,7 @@ func TestReferencedData(t *testing.T) {
 		t.Errorf("the event has data: %s", m.Data)
 	}
 	validated(t, m)
+	mustSatisfy(t, schemas.RequestEvent, m.Data)
 	r := refer(t, m)
 	if r.Project != "p-1" || r.Bucket != "tool_inputs_p-1" || r.Object != "r-1" || r.SHA256 != sumOf(fullData) {
 		t.Errorf("reference %+v", r)

@@ -112,56 +112,67 @@ func TestAttributesRefused(t *testing.T) {
 		return inBody("{" + strings.Replace(right, old, replacement, 1) + "}")
 	}
 	more := func(members string) event.Message { return inBody("{" + right + "," + members + "}") }
+	schema, err := schemas.Compile(schemas.RequestEvent)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
-		name string
-		m    event.Message
-		want []string
+		name   string
+		m      event.Message
+		want   []string
+		beyond bool
 	}{
-		{"specversion", with(`"1.0"`, `"0.3"`), []string{`/specversion: "0.3": expected 1.0`}},
-		{"specversion as a number", with(`"1.0"`, `1.0`), []string{`/specversion: is a number, expected a text`}},
-		{"type", with(`request.v1`, `request.v2`), []string{`/type: "dev.toolworker.request.v2": expected dev.toolworker.request.v1`}},
-		{"type missing", with(`"type"`, `"kind"`), []string{`/type: missing, but required`}},
-		{"type null", with(`"dev.toolworker.request.v1"`, `null`), []string{`/type: missing, but required`}},
-		{"source missing", with(`"source"`, `"sauce"`), []string{`/source: missing, but required`}},
-		{"source empty", with(`"/planner"`, `""`), []string{`/source: "": expected`}},
-		{"source no URI", with(`"/planner"`, `"http://[::1"`), []string{`/source: "http://[::1": expected a URI reference`}},
-		{"subject of another", more(`"subject":"u"`), []string{`/subject: "u": expected "t", the name of the tool`}},
-		{"subject empty", more(`"subject":""`), []string{`/subject: "": expected`}},
-		{"another project", with(`"p-1"`, `"p-2"`), []string{`/data/project: "p-2": expected "p-1", the last token of the subject`}},
-		{"data missing", with(`"data":`+minimal, `"ext":1`), []string{`/data: missing, but required`}},
-		{"data null", with(minimal, `null`), []string{`/data: missing, but required`}},
-		{"both data", more(`"data_base64":"e30="`), []string{`/data_base64: both data and data_base64`}},
-		{"no base64", with(`"data":`+minimal, `"data_base64":"e30"`), []string{`/data_base64: expected base64 with padding`}},
-		{"base64 as an object", with(`"data":`+minimal, `"data_base64":{}`), []string{`/data_base64: expected base64`}},
-		{"datacontenttype", more(`"datacontenttype":"text/json"`), []string{`/datacontenttype: "text/json": expected application/json`}},
-		{"time", more(`"time":"yesterday"`), []string{`/time: "yesterday": expected a time of RFC 3339`}},
-		{"time without a zone", more(`"time":"2026-05-01T12:00:00"`), []string{`/time: "2026-05-01T12:00:00": expected a time`}},
-		{"time with a comma", more(`"time":"2026-05-01T12:00:00,5Z"`), []string{`/time: `}},
-		{"30 February", more(`"time":"2026-02-30T12:00:00Z"`), []string{`/time: `}},
-		{"a leap second at noon", more(`"time":"2016-12-31T12:00:60Z"`), []string{`/time: `}},
-		{"expirytime as a number", more(`"expirytime":1777636800`), []string{`/expirytime: is a number, expected a text`}},
-		{"expirytime", more(`"expirytime":"2026-05-01 12:00:00Z"`), []string{`/expirytime: `}},
-		{"correlationid", more(`"correlationid":"` + strings.Repeat("c", 1025) + `"`), []string{`/correlationid: "ccc`, `expected at most 1024 bytes`}},
-		{"control character", more(`"correlationid":"a\nb"`), []string{`/correlationid: "a\nb": expected`}},
-		{"traceparent", more(`"traceparent":"00-abc"`), []string{`/traceparent: "00-abc": expected`}},
-		{"traceparent of zeros", more(`"traceparent":"00-` + strings.Repeat("0", 32) + `-b7ad6b7169203331-01"`), []string{`/traceparent: `}},
-		{"traceparent in upper case", more(`"traceparent":"` + strings.ToUpper(traceParent) + `"`), []string{`/traceparent: `}},
-		{"traceparent of version ff", more(`"traceparent":"ff` + traceParent[2:] + `"`), []string{`/traceparent: `}},
-		{"traceparent too long", more(`"traceparent":"` + traceParent + `-00"`), []string{`/traceparent: `}},
-		{"tracestate", more(`"tracestate":"` + strings.Repeat("t", 8193) + `"`), []string{`/tracestate: `, `at most 8192 bytes`}},
-		{"a name in another case", more(`"Time":"2026-05-01T12:00:00Z"`), []string{`/Time: no name of an attribute`}},
-		{"a name with a dash", more(`"my-ext":1`), []string{`/my-ext: no name of an attribute`}},
-		{"a name of nothing", more(`"":1`), []string{`/: no name of an attribute`}},
-		{"an extension as an object", more(`"ext":{"a":1}`), []string{`/ext: is an object, expected a text, a number, true or false`}},
-		{"an extension as a list", more(`"ext":[]`), []string{`/ext: is a list, expected`}},
+		{"specversion", with(`"1.0"`, `"0.3"`), []string{`/specversion: "0.3": expected 1.0`}, false},
+		{"specversion as a number", with(`"1.0"`, `1.0`), []string{`/specversion: is a number, expected a text`}, false},
+		{"type", with(`request.v1`, `request.v2`), []string{`/type: "dev.toolworker.request.v2": expected dev.toolworker.request.v1`}, false},
+		{"type missing", with(`"type"`, `"kind"`), []string{`/type: missing, but required`}, false},
+		{"type null", with(`"dev.toolworker.request.v1"`, `null`), []string{`/type: missing, but required`}, false},
+		{"source missing", with(`"source"`, `"sauce"`), []string{`/source: missing, but required`}, false},
+		{"source empty", with(`"/planner"`, `""`), []string{`/source: "": expected`}, false},
+		{"source no URI", with(`"/planner"`, `"http://[::1"`), []string{`/source: "http://[::1": expected a URI reference`}, false},
+		{"subject of another", more(`"subject":"u"`), []string{`/subject: "u": expected "t", the name of the tool`}, true},
+		{"subject empty", more(`"subject":""`), []string{`/subject: "": expected`}, false},
+		{"another project", with(`"p-1"`, `"p-2"`), []string{`/data/project: "p-2": expected "p-1", the last token of the subject`}, true},
+		{"data missing", with(`"data":`+minimal, `"ext":1`), []string{`/data: missing, but required`}, false},
+		{"data null", with(minimal, `null`), []string{`/data: missing, but required`}, false},
+		{"both data", more(`"data_base64":"e30="`), []string{`/data_base64: both data and data_base64`}, false},
+		{"no base64", with(`"data":`+minimal, `"data_base64":"e30"`), []string{`/data_base64: expected base64 with padding`}, false},
+		{"base64 as an object", with(`"data":`+minimal, `"data_base64":{}`), []string{`/data_base64: expected base64`}, false},
+		{"datacontenttype", more(`"datacontenttype":"text/json"`), []string{`/datacontenttype: "text/json": expected application/json`}, false},
+		{"time", more(`"time":"yesterday"`), []string{`/time: "yesterday": expected a time of RFC 3339`}, false},
+		{"time without a zone", more(`"time":"2026-05-01T12:00:00"`), []string{`/time: "2026-05-01T12:00:00": expected a time`}, false},
+		{"time with a comma", more(`"time":"2026-05-01T12:00:00,5Z"`), []string{`/time: `}, false},
+		{"30 February", more(`"time":"2026-02-30T12:00:00Z"`), []string{`/time: `}, false},
+		{"a leap second at noon", more(`"time":"2016-12-31T12:00:60Z"`), []string{`/time: `}, false},
+		{"expirytime as a number", more(`"expirytime":1777636800`), []string{`/expirytime: is a number, expected a text`}, false},
+		{"expirytime", more(`"expirytime":"2026-05-01 12:00:00Z"`), []string{`/expirytime: `}, false},
+		{"correlationid", more(`"correlationid":"` + strings.Repeat("c", 1025) + `"`), []string{`/correlationid: "ccc`, `expected at most 1024 bytes`}, false},
+		{"control character", more(`"correlationid":"a\nb"`), []string{`/correlationid: "a\nb": expected`}, false},
+		{"traceparent", more(`"traceparent":"00-abc"`), []string{`/traceparent: "00-abc": expected`}, false},
+		{"traceparent of zeros", more(`"traceparent":"00-` + strings.Repeat("0", 32) + `-b7ad6b7169203331-01"`), []string{`/traceparent: `}, false},
+		{"traceparent in upper case", more(`"traceparent":"` + strings.ToUpper(traceParent) + `"`), []string{`/traceparent: `}, false},
+		{"traceparent of version ff", more(`"traceparent":"ff` + traceParent[2:] + `"`), []string{`/traceparent: `}, false},
+		{"traceparent too long", more(`"traceparent":"` + traceParent + `-00"`), []string{`/traceparent: `}, false},
+		{"tracestate", more(`"tracestate":"` + strings.Repeat("t", 8193) + `"`), []string{`/tracestate: `, `at most 8192 bytes`}, false},
+		{"a name in another case", more(`"Time":"2026-05-01T12:00:00Z"`), []string{`/Time: no name of an attribute`}, false},
+		{"a name with a dash", more(`"my-ext":1`), []string{`/my-ext: no name of an attribute`}, false},
+		{"a name of nothing", more(`"":1`), []string{`/: no name of an attribute`}, false},
+		{"an extension as an object", more(`"ext":{"a":1}`), []string{`/ext: is an object, expected a text, a number, true or false`}, false},
+		{"an extension as a list", more(`"ext":[]`), []string{`/ext: is a list, expected`}, false},
 		{"all at once", inBody(`{"specversion":"1.0","id":"r-1","type":"t","time":1,"data":{"project":"p-2","tool":"t u","limits":{"pids":0}}}`),
-			[]string{"/data/limits/pids: 0", "/data/project: ", "/data/tool: ", "/source: missing", "/time: is a number", "/type: "}},
+			[]string{"/data/limits/pids: 0", "/data/project: ", "/data/tool: ", "/source: missing", "/time: is a number", "/type: "}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := mustReject(t, c.m)
 			wantContains(t, e.Message, c.want...)
 			if got := strings.Count(e.Message, "; ") + 1; got > len(c.want) {
 				t.Errorf("%d faults, expected %d: %s", got, len(c.want), e.Message)
+			}
+			// The schema of events agrees, but it does not know the subject
+			// of the message, nor what two members say together.
+			v, err := schemas.Value(c.m.Data)
+			if valid := err == nil && schema.Validate(v) == nil; valid != c.beyond {
+				t.Errorf("valid by the schema: %v, expected %v", valid, c.beyond)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolworker/toolworker/internal/event"
 	"github.com/toolworker/toolworker/internal/tool"
+	"github.com/toolworker/toolworker/schemas"
 )
 
 func TestEncodeRequest(t *testing.T) {
@@ -48,6 +49,7 @@ func TestEncodedRequestIsACloudEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := validated(t, m)
+	mustSatisfy(t, schemas.RequestEvent, m.Data)
 	if e.ID() != "r-1" || e.Source() != "/planner" || e.Type() != event.TypeRequest || e.Subject() != "sum" || !e.Time().Equal(full().Time) ||
 		e.DataContentType() != "application/json" || e.Extensions()["traceparent"] != traceParent || e.Extensions()["correlationid"] != "c 1" {
 		t.Errorf("event %s", e)

@@ -52,6 +52,7 @@ func encode(t *testing.T, r *tool.Result, q *tool.Request, store event.PayloadSt
 		t.Fatalf("result of %d bytes", len(m.Data))
 	}
 	validated(t, m)
+	mustSatisfy(t, schemas.ResultEvent, m.Data)
 	doc, err := event.DecodeResult(m)
 	if err != nil {
 		t.Fatalf("%v in %.500s", err, m.Data)
