@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
+	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sourcegraph/conc/pool"
 )
 
@@ -19,75 +18,131 @@ type Applied struct {
 	Unchanged []string `json:"unchanged"`
 }
 
-// writers is how many entries are written at a time.
-const writers = 16
+// parcel is what an apply brings to the bucket.
+type parcel struct {
+	entries map[string][]byte  // JSON by key
+	files   map[string]fileSet // by key of their entry
+	content map[string][]byte  // of the files, by key
+}
 
 // Apply puts the entries of a directory in force, in one step for everybody
 // who reads the bucket; entries of the bucket that are not in the directory
-// stay. Nothing is stored when one entry is bad: the error is then Faults.
-// Applying the same directory again changes nothing.
+// stay. Files that a command names beside its entry are carried along, up to
+// 512 KiB each. Nothing is stored when one entry is bad: the error is then
+// Faults. Applying the same directory again changes nothing.
 func (s *Store) Apply(ctx context.Context, dir string) (*Applied, error) {
 	snapshot, faults, err := LoadDirectory(dir)
 	if err != nil {
 		return nil, err
 	}
-	if faults = append(faults, portable(snapshot)...); len(faults) > 0 {
+	p, more := pack(snapshot)
+	if faults = append(faults, more...); len(faults) > 0 {
 		faults.sort()
 		return nil, faults
 	}
-	values := map[string][]byte{}
-	for _, entries := range []map[string]*entry{snapshot.tools, snapshot.projects} {
-		for _, e := range entries {
-			values[keyFor(e.kind, e.name)] = e.json
-		}
-	}
 	var applied Applied
-	applied.Revision, err = s.commit(ctx, func(ctx context.Context, entries map[string]uint64) error {
-		written, err := s.write(ctx, values)
+	applied.Revision, err = s.commit(ctx, func(ctx context.Context, m *manifest) error {
+		written, err := s.deliver(ctx, p, m)
 		if err != nil {
 			return err
 		}
 		applied.Changed, applied.Unchanged = []string{}, []string{}
 		for _, key := range slices.Sorted(maps.Keys(written)) {
-			if entries[key] == written[key] {
+			if m.Entries[key] == written[key] && maps.Equal(m.Files[key], p.files[key]) {
 				applied.Unchanged = append(applied.Unchanged, key)
 			} else {
 				applied.Changed = append(applied.Changed, key)
 			}
+			m.set(key, written[key], p.files[key])
 		}
-		maps.Copy(entries, written)
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("apply %s: %w", dir, err)
 	}
+	s.sweep(ctx, unusedFor)
 	return &applied, nil
 }
 
-// write stores the values that are not there yet, and returns the revisions
+// pack takes what the bucket needs from the entries of a directory.
+func pack(s *Snapshot) (*parcel, Faults) {
+	p := &parcel{entries: map[string][]byte{}, files: map[string]fileSet{}, content: map[string][]byte{}}
+	var faults Faults
+	for _, entries := range []map[string]*entry{s.tools, s.projects} {
+		for _, e := range entries {
+			key := keyFor(e.kind, e.name)
+			p.entries[key] = e.json
+			if e.tool == nil {
+				continue
+			}
+			files, err := besideEntry(e.tool)
+			if err != nil {
+				faults = append(faults, Fault{Place: e.place, Entry: title(e.kind, e.name), Reason: err.Error()})
+			}
+			for name, content := range files {
+				digest := digestOf(content)
+				if p.files[key] == nil {
+					p.files[key] = fileSet{}
+				}
+				p.files[key][name] = digest
+				p.content[filePrefix+digest] = content
+			}
+		}
+	}
+	return p, faults
+}
+
+// deliver stores what is not there yet, files first, and returns the revisions
+// of the entries. m is what is in force.
+func (s *Store) deliver(ctx context.Context, p *parcel, m *manifest) (map[string]uint64, error) {
+	used := m.content()
+	content := map[string][]byte{}
+	for key, c := range p.content {
+		// One that is there and not in use is written again: it could be
+		// swept away before the commit.
+		if !used[key] {
+			content[key] = c
+		}
+	}
+	if _, err := s.put(ctx, content); err != nil {
+		return nil, err
+	}
+	return s.write(ctx, p.entries)
+}
+
+// writers is how many values are written at a time.
+const writers = 16
+
+// write stores the entries that are not there yet, and returns the revisions
 // of all. What an interrupted apply has left behind is taken over, so that
 // repeating it does not push anything out of the history.
-func (s *Store) write(ctx context.Context, values map[string][]byte) (map[string]uint64, error) {
+func (s *Store) write(ctx context.Context, entries map[string][]byte) (map[string]uint64, error) {
 	records, err := scan(ctx, s.kv, false, entryFilters...)
 	if err != nil {
 		return nil, err
 	}
-	written := make(map[string]uint64, len(values))
+	there := map[string]uint64{}
 	for _, rec := range records {
-		if value, ok := values[rec.key]; ok && !rec.deleted && string(value) == string(rec.value) {
-			written[rec.key] = rec.revision
+		if value, ok := entries[rec.key]; ok && !rec.deleted && string(value) == string(rec.value) {
+			there[rec.key] = rec.revision
 		}
 	}
-	var missing []string
-	for key := range values {
-		if _, ok := written[key]; !ok {
-			missing = append(missing, key)
-		}
+	missing := maps.Clone(entries)
+	maps.DeleteFunc(missing, func(key string, _ []byte) bool { return there[key] != 0 })
+	written, err := s.put(ctx, missing)
+	if err != nil {
+		return nil, err
 	}
-	slices.Sort(missing)
-	revisions := make([]uint64, len(missing))
+	maps.Copy(written, there)
+	return written, nil
+}
+
+// put writes values and returns their revisions.
+func (s *Store) put(ctx context.Context, values map[string][]byte) (map[string]uint64, error) {
+	keys := slices.Sorted(maps.Keys(values))
+	revisions := make([]uint64, len(keys))
 	p := pool.New().WithMaxGoroutines(writers).WithContext(ctx).WithCancelOnError().WithFirstError()
-	for i, key := range missing {
+	for i, key := range keys {
 		p.Go(func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 			defer cancel()
@@ -101,33 +156,32 @@ func (s *Store) write(ctx context.Context, values map[string][]byte) (map[string
 	if err := p.Wait(); err != nil {
 		return nil, err
 	}
-	for i, key := range missing {
+	written := make(map[string]uint64, len(keys))
+	for i, key := range keys {
 		written[key] = revisions[i]
 	}
 	return written, nil
 }
 
-// portable refuses tools with files beside their entry: the bucket carries
-// entries, and workers that read them there have no such directory.
-func portable(s *Snapshot) Faults {
-	var faults Faults
-	for _, e := range s.tools {
-		for i, arg := range e.tool.Command {
-			if besideEntry(e.tool.Dir, arg) || i == 0 && !filepath.IsAbs(arg) && strings.Contains(arg, "/") {
-				faults = append(faults, Fault{Place: e.place, Entry: title(e.kind, e.name), Reason: fmt.Sprintf(
-					"/command/%d: %q is a file beside the entry, which the bucket cannot carry: expected code, or a command that every worker has", i, arg)})
-			}
+// unusedFor is how long a file stays that no entry in force has: an apply that
+// is under way may need it.
+const unusedFor = 24 * time.Hour
+
+// sweep removes files that no entry in force has, written at least so long
+// ago. What it cannot do the next one does.
+func (s *Store) sweep(ctx context.Context, age time.Duration) {
+	now, err := readState(ctx, s.kv)
+	if err != nil || now.manifest == nil {
+		return
+	}
+	records, err := scan(ctx, s.kv, false, filePrefix+"*")
+	if err != nil {
+		return
+	}
+	used := now.manifest.content()
+	for _, rec := range records {
+		if !rec.deleted && !used[rec.key] && time.Since(rec.written) >= age {
+			_ = s.kv.Purge(ctx, rec.key, jetstream.LastRevision(rec.revision))
 		}
 	}
-	return faults
-}
-
-// besideEntry reports whether an argument of a command names a file that lies
-// beside its entry.
-func besideEntry(dir, arg string) bool {
-	if !filepath.IsLocal(arg) {
-		return false
-	}
-	info, err := os.Stat(filepath.Join(dir, arg))
-	return err == nil && info.Mode().IsRegular()
 }

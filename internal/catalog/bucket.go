@@ -23,6 +23,8 @@ type bucket struct {
 	since  time.Time
 	// cache has what was read last, by key: a reload reads what changed.
 	cache map[string]cached
+	// scratch takes the files beside entries; nil leaves them where they are.
+	scratch *scratch
 	// lacking counts how often something that the manifest of lackingOf names
 	// was not there.
 	lacking   int
@@ -79,10 +81,10 @@ func (b *bucket) refresh(ctx context.Context, prev *Snapshot) (*Snapshot, Faults
 // load reads the entries that are in force.
 func (b *bucket) load(ctx context.Context, kv jetstream.KeyValue, now state, prev *Snapshot) (*Snapshot, Faults, error) {
 	var cache map[string]cached
-	var lacking []string
+	lacking := map[string]string{} // reason by key
 	var err error
 	if now.manifest != nil {
-		cache, lacking, err = b.read(ctx, kv, now.manifest)
+		cache, err = b.read(ctx, kv, now.manifest, lacking)
 	} else {
 		cache, err = b.readAll(ctx, kv, now.revision)
 	}
@@ -90,30 +92,29 @@ func (b *bucket) load(ctx context.Context, kv jetstream.KeyValue, now state, pre
 		return nil, nil, err
 	}
 	b.cache = cache
-	if len(lacking) == 0 || b.lackingOf != now.revision {
-		b.lacking, b.lackingOf = 0, now.revision
+	dirs, err := b.placeFiles(ctx, kv, now.manifest, lacking)
+	if err != nil {
+		return nil, nil, err
 	}
-	if len(lacking) > 0 {
-		b.lacking++
-	}
-	if b.lacking > 0 && b.lacking <= patience {
-		return nil, nil, fmt.Errorf("read bucket %s: revision %d, %d of %d keys, such as %s: %w",
-			kv.Bucket(), now.revision, len(lacking), len(now.manifest.Entries), lacking[0], errLagging)
+	if err := b.await(now.revision, lacking); err != nil {
+		return nil, nil, fmt.Errorf("read bucket %s: %w", kv.Bucket(), err)
 	}
 
 	c := newCollation()
 	for key, found := range cache {
-		if e := found.document.entry; e != nil {
-			c.add(found.document.at(key, 0))
+		if _, ok := lacking[key]; ok {
+			continue
+		}
+		if found.document.entry != nil {
+			c.add(found.document.at(key, 0).besides(dirs[key]))
 			continue
 		}
 		r, _ := refOf(key)
 		c.refuse(key, r.kind, r.name, found.document.faultsAt(key, 0)...)
 	}
-	for _, key := range lacking {
+	for key, reason := range lacking {
 		r, _ := refOf(key)
-		c.refuse(key, r.kind, r.name, Fault{Place: Place{File: key}, Entry: title(r.kind, r.name),
-			Reason: fmt.Sprintf("revision %d of it is gone from the bucket: apply it again", now.manifest.Entries[key])})
+		c.refuse(key, r.kind, r.name, Fault{Place: Place{File: key}, Entry: title(r.kind, r.name), Reason: reason})
 	}
 	next := c.snapshot(prev)
 	if now.revision != 0 && len(lacking) == 0 {
@@ -122,8 +123,43 @@ func (b *bucket) load(ctx context.Context, kv jetstream.KeyValue, now state, pre
 	return next, c.faults, nil
 }
 
-// read returns what the manifest names, and the keys that are not there.
-func (b *bucket) read(ctx context.Context, kv jetstream.KeyValue, m *manifest) (map[string]cached, []string, error) {
+// await is patient with a manifest that names what is not there.
+func (b *bucket) await(revision uint64, lacking map[string]string) error {
+	if len(lacking) == 0 || b.lackingOf != revision {
+		b.lacking, b.lackingOf = 0, revision
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	if b.lacking++; b.lacking > patience {
+		return nil
+	}
+	first := slices.Min(slices.Collect(maps.Keys(lacking)))
+	return fmt.Errorf("revision %d, %d entries, such as %s: %s: %w", revision, len(lacking), first, lacking[first], errLagging)
+}
+
+// placeFiles puts the files beside entries where tools can read them, and
+// returns their directories by the key of the entry.
+func (b *bucket) placeFiles(ctx context.Context, kv jetstream.KeyValue, m *manifest, lacking map[string]string) (map[string]string, error) {
+	if b.scratch == nil || m == nil {
+		return nil, nil
+	}
+	dirs := make(map[string]string, len(m.Files))
+	for key, files := range m.Files {
+		dir, err := b.scratch.place(ctx, kv, files)
+		switch {
+		case errors.Is(err, errFile):
+			lacking[key] = err.Error()
+		case err != nil:
+			return nil, err
+		}
+		dirs[key] = dir
+	}
+	return dirs, nil
+}
+
+// read returns what the manifest names, and adds what is not there to lacking.
+func (b *bucket) read(ctx context.Context, kv jetstream.KeyValue, m *manifest, lacking map[string]string) (map[string]cached, error) {
 	cache := make(map[string]cached, len(m.Entries))
 	var wanted []string
 	for key, revision := range m.Entries {
@@ -139,14 +175,13 @@ func (b *bucket) read(ctx context.Context, kv jetstream.KeyValue, m *manifest) (
 	if len(wanted) > few {
 		records, err := scan(ctx, kv, true, entryFilters...)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		records = slices.DeleteFunc(records, func(rec record) bool {
 			return m.Entries[rec.key] != rec.revision || rec.deleted || cache[rec.key].revision == rec.revision
 		})
 		maps.Copy(cache, b.decode(records))
 	}
-	var lacking []string
 	for _, key := range wanted {
 		if _, ok := cache[key]; ok {
 			continue
@@ -154,14 +189,14 @@ func (b *bucket) read(ctx context.Context, kv jetstream.KeyValue, m *manifest) (
 		value, err := getRevision(ctx, kv, key, m.Entries[key])
 		switch {
 		case errors.Is(err, jetstream.ErrKeyNotFound):
-			lacking = append(lacking, key)
+			lacking[key] = fmt.Sprintf("revision %d of it is gone from the bucket: apply it again", m.Entries[key])
 		case err != nil:
-			return nil, nil, err
+			return nil, err
 		default:
 			cache[key] = cached{m.Entries[key], readRecord(key, value)}
 		}
 	}
-	return cache, lacking, nil
+	return cache, nil
 }
 
 func getRevision(ctx context.Context, kv jetstream.KeyValue, key string, revision uint64) ([]byte, error) {

@@ -119,6 +119,7 @@ type record struct {
 	key      string
 	value    []byte
 	revision uint64
+	written  time.Time
 	deleted  bool
 }
 
@@ -148,7 +149,7 @@ func scan(ctx context.Context, kv jetstream.KeyValue, history bool, filters ...s
 			case e == nil: // everything there was has been read
 				return records, nil
 			}
-			records = append(records, record{e.Key(), e.Value(), e.Revision(), e.Operation() != jetstream.KeyValuePut})
+			records = append(records, record{e.Key(), e.Value(), e.Revision(), e.Created(), e.Operation() != jetstream.KeyValuePut})
 		}
 	}
 }

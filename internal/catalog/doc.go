@@ -17,7 +17,9 @@
 // # Bucket
 //
 //	tool.<name>, project.<id>             the JSON form of an entry
-//	revision                              {"entries": {"tool.a": 12, "project.p": 7}}
+//	file.<sha256>                         a file that lies beside entries
+//	revision                              {"entries": {"tool.a": 12, "project.p": 7},
+//	                                       "files": {"tool.a": {"a.py": "<sha256>"}}}
 //	pause.pool.<pool>, pause.project.<id>, pause.tool.<name>
 //	                                      a switch; that the key is there is all that matters
 //
@@ -33,6 +35,10 @@
 // A bucket filled by other means is read too: with another value of revision
 // the last writes before it are in force, without the key the last writes.
 // The first apply or delete takes over what is in force.
+//
+// Files that a command names beside its entry are carried along, up to 512 KiB
+// each; a worker puts them into a directory of its own while it runs, which is
+// then the entry's.
 //
 // Switches take effect at once, without a new revision.
 package catalog

@@ -89,6 +89,17 @@ func (d *document) at(file string, line int) *entry {
 	return &e
 }
 
+// besides returns the entry with the directory of the files beside it.
+func (e *entry) besides(dir string) *entry {
+	if dir == "" || e.tool == nil {
+		return e
+	}
+	d := *e.tool
+	d.Dir = dir
+	e.tool = &d
+	return e
+}
+
 // faultsAt returns the faults as they stand in a file.
 func (d *document) faultsAt(file string, line int) Faults {
 	faults := make(Faults, len(d.faults))

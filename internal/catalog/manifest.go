@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	jsonx "github.com/go-json-experiment/json"
@@ -17,6 +18,47 @@ import (
 // not in force yet, and what it names stays readable in the history.
 type manifest struct {
 	Entries map[string]uint64 `json:"entries"` // key to its revision in the bucket
+	// Files are those beside an entry, by the key of the entry.
+	Files map[string]fileSet `json:"files,omitzero"`
+}
+
+// set puts a write of a key in force, with the files beside it.
+func (m *manifest) set(key string, revision uint64, files fileSet) {
+	m.Entries[key] = revision
+	if len(files) == 0 {
+		delete(m.Files, key)
+		return
+	}
+	if m.Files == nil {
+		m.Files = map[string]fileSet{}
+	}
+	m.Files[key] = files
+}
+
+// remove takes a key out of force.
+func (m *manifest) remove(key string) {
+	delete(m.Entries, key)
+	delete(m.Files, key)
+}
+
+// content is the keys of all files in force.
+func (m *manifest) content() map[string]bool {
+	keys := map[string]bool{}
+	for _, files := range m.Files {
+		for _, digest := range files {
+			keys[filePrefix+digest] = true
+		}
+	}
+	return keys
+}
+
+func (m *manifest) clone() *manifest {
+	return &manifest{Entries: maps.Clone(m.Entries), Files: maps.Clone(m.Files)}
+}
+
+func (m *manifest) equal(other *manifest) bool {
+	return maps.Equal(m.Entries, other.Entries) &&
+		maps.EqualFunc(m.Files, other.Files, func(a, b fileSet) bool { return maps.Equal(a, b) })
 }
 
 // errNotManifest: the key revision has a value that somebody else wrote.

@@ -46,6 +46,7 @@ type Source struct {
 	log      *slog.Logger
 	entries  reader
 	switches *switchReader // nil without JetStream
+	scratch  *scratch      // nil for a directory
 
 	current atomic.Pointer[Snapshot]
 	turns   turnstile // one refresh at a time
@@ -86,7 +87,8 @@ func Open(ctx context.Context, o Options) (*Source, error) {
 		s.switches = &switchReader{bucket: &bucketHandle{js: o.JetStream, name: o.Bucket}}
 	}
 	if o.Dir == "" {
-		s.entries = &bucket{handle: s.switches.bucket}
+		s.scratch = &scratch{}
+		s.entries = &bucket{handle: s.switches.bucket, scratch: s.scratch}
 		return s, nil
 	}
 	s.entries = &directory{dir: o.Dir}
@@ -136,8 +138,13 @@ func (s *Source) LookUp(ctx context.Context, kind Kind, name string) (*Snapshot,
 }
 
 // Run follows the directory and the bucket until ctx is done, and returns
-// once everything it started has ended. It is called once.
+// once everything it started has ended; files that it has put beside entries
+// of the bucket are then gone. It is called once, and ends after the last
+// execution.
 func (s *Source) Run(ctx context.Context) {
+	if s.scratch != nil {
+		defer s.scratch.close()
+	}
 	wake := make(chan struct{}, 1)
 	var watching sync.WaitGroup
 	defer watching.Wait()

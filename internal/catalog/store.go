@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -53,26 +52,26 @@ func (s *Store) Get(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := s.inForce(ctx, now)
+	m, err := s.inForce(ctx, now)
 	if err != nil {
 		return nil, err
 	}
-	key, err := findKey(entries, name)
+	key, err := findKey(m.Entries, name)
 	if err != nil {
 		return nil, err
 	}
-	return getRevision(ctx, s.kv, key, entries[key])
+	return getRevision(ctx, s.kv, key, m.Entries[key])
 }
 
 // Delete takes an entry out of force. name is as in Get.
 func (s *Store) Delete(ctx context.Context, name string) error {
 	var key string
-	_, err := s.commit(ctx, func(_ context.Context, entries map[string]uint64) error {
+	_, err := s.commit(ctx, func(_ context.Context, m *manifest) error {
 		var err error
-		if key, err = findKey(entries, name); err != nil {
+		if key, err = findKey(m.Entries, name); err != nil {
 			return err
 		}
-		delete(entries, key)
+		m.remove(key)
 		return nil
 	})
 	if err != nil {
@@ -110,11 +109,11 @@ func findKey(entries map[string]uint64, name string) (string, error) {
 	return "", fmt.Errorf("%s: %w", name, ErrNotFound)
 }
 
-// inForce maps the keys in force to their revisions. A bucket that was filled
-// by other means has all its entries in force.
-func (s *Store) inForce(ctx context.Context, now state) (map[string]uint64, error) {
+// inForce is a manifest of what is in force, which may be changed. A bucket
+// that was filled by other means has none of its own.
+func (s *Store) inForce(ctx context.Context, now state) (*manifest, error) {
 	if now.manifest != nil {
-		return maps.Clone(now.manifest.Entries), nil
+		return now.manifest.clone(), nil
 	}
 	records, err := scan(ctx, s.kv, now.revision != 0, entryFilters...)
 	if err != nil {
@@ -130,7 +129,7 @@ func (s *Store) inForce(ctx context.Context, now state) (map[string]uint64, erro
 			entries[rec.key] = rec.revision
 		}
 	}
-	return entries, nil
+	return &manifest{Entries: entries}, nil
 }
 
 // attempts is how often a commit is tried when others commit meanwhile.
@@ -138,35 +137,35 @@ const attempts = 10
 
 // commit changes what is in force in one step: change gets a copy of it, and
 // is called again when somebody else was faster. It returns the new revision.
-func (s *Store) commit(ctx context.Context, change func(ctx context.Context, entries map[string]uint64) error) (uint64, error) {
+func (s *Store) commit(ctx context.Context, change func(context.Context, *manifest) error) (uint64, error) {
 	for range attempts {
 		now, err := readState(ctx, s.kv)
 		if err != nil {
 			return 0, err
 		}
-		entries, err := s.inForce(ctx, now)
+		m, err := s.inForce(ctx, now)
 		if err != nil {
 			return 0, err
 		}
 		if now.manifest == nil {
 			// From here on only a manifest says what is in force: entries
 			// that are written now must not be seen before it names them.
-			now.revision, err = s.exchange(ctx, entries, now.revision)
+			now.revision, err = s.exchange(ctx, m, now.revision)
 			if errors.Is(err, ErrConflict) {
 				continue
 			}
 			if err != nil {
 				return 0, err
 			}
-			now.manifest = &manifest{Entries: maps.Clone(entries)}
+			now.manifest = m.clone()
 		}
-		if err := change(ctx, entries); err != nil {
+		if err := change(ctx, m); err != nil {
 			return 0, err
 		}
-		if maps.Equal(entries, now.manifest.Entries) {
+		if m.equal(now.manifest) {
 			return now.revision, nil
 		}
-		revision, err := s.exchange(ctx, entries, now.revision)
+		revision, err := s.exchange(ctx, m, now.revision)
 		if errors.Is(err, ErrConflict) {
 			continue
 		}
@@ -177,8 +176,8 @@ func (s *Store) commit(ctx context.Context, change func(ctx context.Context, ent
 
 // exchange writes the manifest if the revision is still before, 0 meaning
 // that there is none.
-func (s *Store) exchange(ctx context.Context, entries map[string]uint64, before uint64) (uint64, error) {
-	text, err := (&manifest{Entries: entries}).encode()
+func (s *Store) exchange(ctx context.Context, m *manifest, before uint64) (uint64, error) {
+	text, err := m.encode()
 	if err != nil {
 		return 0, err
 	}
