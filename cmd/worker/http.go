@@ -29,14 +29,14 @@ func newHealth(address string, ready readiness, metrics http.Handler) (*health, 
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, status{Status: "ok"})
+		respond(w, http.StatusOK, status{Status: "ok"})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if reasons := ready(); len(reasons) > 0 {
-			answer(w, http.StatusServiceUnavailable, status{Status: "not ready", Reasons: reasons})
+			respond(w, http.StatusServiceUnavailable, status{Status: "not ready", Reasons: reasons})
 			return
 		}
-		answer(w, http.StatusOK, status{Status: "ready"})
+		respond(w, http.StatusOK, status{Status: "ready"})
 	})
 	if metrics != nil {
 		mux.Handle("GET /metrics", metrics)
@@ -78,7 +78,7 @@ type status struct {
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-func answer(w http.ResponseWriter, code int, s status) {
+func respond(w http.ResponseWriter, code int, s status) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(s) // the client may have gone

@@ -18,6 +18,9 @@ type machine struct {
 	Devcontainer string
 	Expose       []string // absolute
 	Require      tool.Isolation
+	// Weakest: go without isolation where there is none to be had, as only
+	// the demonstration does.
+	Weakest bool
 }
 
 // equipment is what executions run on. container is nil where there is none.
@@ -33,6 +36,9 @@ type equipment struct {
 // asked for cannot be had.
 func (m machine) equip(worker string, slots int, log *slog.Logger) (*equipment, error) {
 	runner, err := sandbox.New(sandbox.Config{Require: m.Require, Log: log})
+	if err != nil && m.Weakest {
+		runner, err = sandbox.New(sandbox.Config{Require: tool.IsolationNone, Log: log})
+	}
 	if err != nil {
 		return nil, (&command.Error{Code: command.Failed, Err: fmt.Errorf("isolation of tools on this machine: %w", err)}).
 			WithHint("worker doctor says what is missing; --require-isolation none goes without, at your risk")

@@ -23,6 +23,7 @@ const (
 // grammar is the command line.
 type grammar struct {
 	Run     runCommand     `cmd:"" help:"Serve until SIGTERM or SIGINT, then drain."`
+	Demo    demoCommand    `cmd:"" help:"Show everything at work, in one process on a temporary directory."`
 	Doctor  doctorCommand  `cmd:"" help:"Say what this machine can do, and what to do about what it cannot."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
