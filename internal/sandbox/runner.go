@@ -27,6 +27,7 @@ type runner struct {
 	cgroups     *cgroup.Manager
 	filters     *filters
 	landlock    int // ABI, 0 when there is none
+	warmth      *warmth
 
 	mu      sync.Mutex
 	closed  bool
@@ -49,6 +50,7 @@ func New(c Config) (Runner, error) {
 		_ = r.Close()
 		return nil, err
 	}
+	r.warmth = newWarmth(r)
 	return r, nil
 }
 
@@ -89,6 +91,9 @@ func (r *runner) Run(ctx context.Context, s *Spec) (*Exit, error) {
 	if ctx.Err() != nil {
 		return &Exit{Code: 137, Signal: "SIGKILL"}, nil
 	}
+	if s.Code != nil && r.warmth != nil {
+		return r.warmth.run(ctx, s)
+	}
 	return r.runCold(ctx, s, r.level)
 }
 
@@ -98,6 +103,7 @@ func (r *runner) Close() error {
 	r.closed = true
 	r.mu.Unlock()
 	r.running.Wait()
+	r.warmth.close()
 	r.owners.close()
 	r.spawner.close()
 	return r.cgroups.Close()

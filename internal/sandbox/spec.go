@@ -61,6 +61,8 @@ type Exit struct {
 	Value      []byte
 	ValueError string
 
+	// Warm: a process that was ready ran it. Nothing else tells.
+	Warm             bool
 	Duration         time.Duration
 	Changes          []tool.Change
 	ChangesTruncated bool

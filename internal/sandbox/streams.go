@@ -66,17 +66,27 @@ func (st *streams) open(s *Spec, py *python.Interpreter) error {
 	if err := st.feed(py.Cold.Prologue, frame); err != nil {
 		return err
 	}
+	return st.collect()
+}
+
+// collect gives the tool a pipe for the value.
+func (st *streams) collect() error {
 	r, err := st.output()
 	if err != nil {
 		return err
 	}
+	st.read(r)
+	return nil
+}
+
+// read takes the value from the worker's end of its pipe.
+func (st *streams) read(r io.Reader) {
 	st.work.Go(func() {
 		var err error
 		if st.value, st.reason, err = python.ReadValue(r, 0); err != nil && st.value == nil && st.reason == "" {
 			st.reason = "result was cut off"
 		}
 	})
-	return nil
 }
 
 // feed gives the tool a pipe from which data comes.
@@ -103,6 +113,12 @@ func (st *streams) drain(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	st.copy(w, r)
+	return nil
+}
+
+// copy gives w what comes from the worker's end of a pipe.
+func (st *streams) copy(w io.Writer, r io.Reader) {
 	st.work.Go(func() {
 		buf := make([]byte, 32<<10)
 		for {
@@ -115,7 +131,6 @@ func (st *streams) drain(w io.Writer) error {
 			}
 		}
 	})
-	return nil
 }
 
 func (st *streams) output() (*os.File, error) {

@@ -1,0 +1,296 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolworker/toolworker/internal/sandbox/cgroup"
+	"github.com/toolworker/toolworker/internal/sandbox/frame"
+	"github.com/toolworker/toolworker/internal/sandbox/launch"
+	"github.com/toolworker/toolworker/internal/sandbox/python"
+	"github.com/toolworker/toolworker/internal/sandbox/shim"
+	"github.com/toolworker/toolworker/internal/sandbox/warm"
+	"github.com/toolworker/toolworker/internal/tool"
+)
+
+// A fork server and the init of each run's process namespace live in the
+// control group of the runs: the group's limits are higher by this much.
+const (
+	serverMemory = 16 << 20
+	serverTasks  = 2
+	// supervisorTasks are the threads that the kernel counts in a room beside
+	// those of the runs and of the server; at most.
+	supervisorTasks = 12
+	serverFiles     = 6
+)
+
+// forkSlot is a room with a fork server.
+type forkSlot struct {
+	runner      *runner
+	confinement *confinement
+	process     *heldProcess
+	server      *warm.Server
+	temporary   string // emptied after each run, "" for none
+	stats       cgroup.Stats
+}
+
+var errTimeout = errors.New("timeout")
+
+// startFork starts a room with a fork server for runs like s.
+func (w *warmth) startFork(ctx context.Context, s *Spec) (ready, error) {
+	program, err := w.program()
+	if err != nil {
+		return nil, err
+	}
+	spec := *s
+	spec.Limits = tool.Limits{MemoryBytes: raised(s.Limits.MemoryBytes, serverMemory), PIDs: raised(s.Limits.PIDs, serverTasks), CPUs: s.Limits.CPUs}
+	c, err := w.runner.confine(&spec, w.runner.level, serverFiles)
+	if err != nil {
+		return nil, err
+	}
+	c.setup.Limits = nil
+	settings := w.runner.settings(c, s)
+	c.setup.Argv, c.setup.Dir, c.setup.Landlock, c.setup.Filter = program.Argv, "/", nil, nil
+	c.setup.UID, c.setup.GID, c.setup.DropCaps, c.setup.NoNewPrivs, c.setup.OOMFirst = -1, -1, false, false, false
+	slot := &forkSlot{runner: w.runner, confinement: c, temporary: c.setup.Temporary}
+	slot.server, err = warm.Start(ctx, func(files []*os.File) (warm.Process, error) {
+		var err error
+		slot.process, err = w.runner.hold(c, files)
+		return slot.process, err
+	}, program.Prologue, settings)
+	if err != nil {
+		if slot.process != nil {
+			err = errors.Join(slot.process.failed, err)
+		}
+		c.started()
+		c.release()
+		return nil, err
+	}
+	if w.runner.level == tool.IsolationFull {
+		c.mechanism(!slot.process.begun(), "proc")
+	}
+	slot.stats = c.group.Stats()
+	return slot, nil
+}
+
+// raised is a limit made higher; none stays none.
+func raised(limit, by int64) int64 {
+	if limit <= 0 {
+		return 0
+	}
+	return limit + by
+}
+
+// settings are what the children of a fork server do to themselves, so that
+// they are confined as c, which is for a single run of s, says.
+func (r *runner) settings(c *confinement, s *Spec) *warm.Settings {
+	settings := &warm.Settings{
+		Dir: c.setup.Dir, UID: c.setup.UID, GID: c.setup.GID, DropCaps: c.setup.DropCaps, Filter: c.setup.Filter,
+		Preload: r.config.Preload,
+	}
+	if c.setup.Landlock != nil {
+		settings.Landlock = c.setup.Landlock.Plan()
+	}
+	if !r.bounds(cgroup.Memory) {
+		settings.MemoryBytes = s.Limits.MemoryBytes
+	}
+	if !r.bounds(cgroup.PIDs) {
+		settings.PIDs = s.Limits.PIDs
+	}
+	// The supervisor would look at the server all the time, runs or not.
+	c.setup.MemoryBytes, c.setup.PIDs = 0, 0
+	room := c.setup.Room
+	if room == nil {
+		return settings
+	}
+	if settings.PIDs > 0 {
+		n := uint64(settings.PIDs + serverTasks + supervisorTasks)
+		c.setup.Limits = []launch.Limit{{Resource: unix.RLIMIT_NPROC, Soft: n, Hard: n}}
+	}
+	settings.Namespaces = true
+	const plain = unix.MS_NOSUID | unix.MS_NODEV
+	settings.Mounts = []warm.Mount{
+		{Kind: "proc", At: "/proc", Flags: plain | unix.MS_NOEXEC, Options: "subset=pid,hidepid=2", Optional: true},
+		{Kind: "tmpfs", At: "/tmp", Flags: plain, Options: fmt.Sprintf("mode=1777,size=%d,nr_inodes=%d", room.TmpBytes, room.TmpFiles)},
+		{Kind: "tmpfs", At: "/dev/shm", Flags: plain | unix.MS_NOEXEC, Options: fmt.Sprintf("mode=1777,size=%d,nr_inodes=%d", room.ShmBytes, room.TmpFiles)},
+	}
+	dirs := []string{room.Project.Path}
+	for _, m := range room.ReadOnly {
+		dirs = append(dirs, m.Path)
+	}
+	settings.Again = hidden(dirs)
+	return settings
+}
+
+// hidden are the directories that a new /tmp or /dev/shm would hide, without
+// those below another.
+func hidden(dirs []string) []string {
+	var found []string
+	for _, d := range dirs {
+		if strings.HasPrefix(d+"/", "/tmp/") || strings.HasPrefix(d+"/", "/dev/shm/") {
+			found = append(found, d)
+		}
+	}
+	var outermost []string
+	for _, d := range found {
+		below := false
+		for _, other := range found {
+			below = below || d != other && strings.HasPrefix(d, other+"/")
+		}
+		if !below {
+			outermost = append(outermost, d)
+		}
+	}
+	return outermost
+}
+
+// run implements ready.
+func (f *forkSlot) run(ctx context.Context, s *Spec) (*Exit, warm.Outcome, error) {
+	request := python.Request{Name: s.Name, Code: s.Code, Input: s.Input}
+	for _, l := range launch.Limits(s.Limits, f.runner.cgroups.CountsCPU()) {
+		request.Limits = append(request.Limits, python.Rlimit{Resource: l.Resource, Soft: l.Soft, Hard: l.Hard})
+	}
+	encoded, err := request.Frame()
+	if err != nil {
+		return nil, warm.Fine, err
+	}
+	streams, err := newForkStreams(s)
+	if err != nil {
+		return nil, warm.Fine, err
+	}
+	run := &forkRun{slot: f, spec: s, started: time.Now()}
+	err = f.server.Send(&warm.Job{Frame: encoded, Output: streams.tool[0], Value: streams.tool[1]})
+	streams.closeTool()
+	if err != nil {
+		streams.abandon()
+		return nil, warm.Broken, err
+	}
+	err = run.wait(ctx)
+	value, reason := streams.finish()
+	if err != nil && !errors.Is(err, warm.ErrLost) {
+		return nil, warm.Broken, err
+	}
+	exit, outcome, err := run.exit(err)
+	if err != nil {
+		return nil, outcome, err
+	}
+	exit.Value, exit.ValueError = value, reason
+	if outcome == warm.Fine && f.temporary != "" && !emptyDir(f.temporary) {
+		outcome = warm.Spent
+	}
+	return exit, outcome, nil
+}
+
+// Close implements warm.Slot.
+func (f *forkSlot) Close() error {
+	err := f.server.Close()
+	f.confinement.release()
+	return err
+}
+
+// emptyDir removes what a run left in its directory for temporary files.
+func emptyDir(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		shim.RemoveTree(dir + "/" + e.Name())
+	}
+	if len(entries) == 0 {
+		return true
+	}
+	entries, err = os.ReadDir(dir)
+	return err == nil && len(entries) == 0
+}
+
+// forkRun is what is known of one run of a fork server.
+type forkRun struct {
+	slot     *forkSlot
+	spec     *Spec
+	cpu      cpuWatch
+	started  time.Time
+	ended    time.Time
+	report   *warm.Report
+	timedOut bool
+}
+
+// wait waits for the end of the run, or brings it about.
+func (r *forkRun) wait(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if t := r.spec.Limits.Timeout(); t > 0 {
+		timer := time.AfterFunc(t, func() { cancel(errTimeout) })
+		defer timer.Stop()
+	}
+	r.cpu.start(r.slot.confinement.group, r.spec.Limits, func() { cancel(nil) })
+	defer r.cpu.stop()
+	var err error
+	r.report, err = r.slot.server.Wait(ctx)
+	r.ended = time.Now()
+	r.timedOut = errors.Is(context.Cause(ctx), errTimeout)
+	return err
+}
+
+// exit says how the run ended, and what became of the slot.
+func (r *forkRun) exit(lost error) (*Exit, warm.Outcome, error) {
+	stats := r.slot.statsOfRun()
+	e := &Exit{Duration: r.ended.Sub(r.started), Code: 128 + int(unix.SIGKILL), Signal: "SIGKILL", Warm: true}
+	e.Sandbox = r.slot.metadata()
+	rep := &frame.Report{Kind: frame.Failed}
+	outcome := warm.Spent
+	if lost != nil {
+		if status := r.slot.process.status; status.Exited() && status != 0 {
+			return nil, outcome, lost // by itself: no tool can make it do that
+		}
+	} else {
+		if !r.report.Ended && r.report.Started {
+			outcome = warm.Fine
+		}
+		e.setStatus(syscall.WaitStatus(r.report.Status))
+		e.TimedOut = r.timedOut && r.report.Cancelled
+		rep = &frame.Report{
+			Kind: frame.Exited, Killed: r.report.Cancelled, CPU: r.report.CPU, MaxRSS: r.report.MaxRSS,
+			OutOfMemory: r.report.OutOfMemory, TooManyProcesses: r.report.TooManyProcesses || r.tooMany(),
+		}
+	}
+	e.Usage = tool.Usage{CPUMS: milliseconds(rep.CPU), MaxRSSBytes: rep.MaxRSS}
+	if !rep.Killed || r.cpu.exceeded.Load() {
+		e.Hit, e.HitName = hit(e, r.spec.Limits, rep, stats, r.cpu.exceeded.Load())
+	}
+	return e, outcome, nil
+}
+
+// tooMany: in a room without a control group, the kernel refuses processes
+// without a word; a tool that failed with all of them running ran into that.
+func (r *forkRun) tooMany() bool {
+	limit := r.spec.Limits.PIDs
+	return limit > 0 && !r.slot.runner.bounds(cgroup.PIDs) && r.slot.confinement.setup.Room != nil && r.report.Tasks+serverTasks+pidsSlack >= limit
+}
+
+// pidsSlack is by how many the tasks that the kernel counts may exceed those
+// that are seen.
+const pidsSlack = 4
+
+// statsOfRun is what the group's counters say of the run that has ended.
+func (f *forkSlot) statsOfRun() cgroup.Stats {
+	now := f.confinement.group.Stats()
+	run := cgroup.Stats{OOMKills: now.OOMKills - f.stats.OOMKills, PIDsHits: now.PIDsHits - f.stats.PIDsHits}
+	f.stats = now
+	return run
+}
+
+// metadata says how the runs of the slot are confined.
+func (f *forkSlot) metadata() tool.SandboxMetadata {
+	m := f.confinement.metadata
+	m.Mechanisms, m.Missing = slices.Clone(m.Mechanisms), slices.Clone(m.Missing)
+	return m
+}
