@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/toolworker/toolworker/internal/consume"
@@ -55,7 +56,7 @@ func (a *Attempts) Save(ctx context.Context, project, id string, rec consume.Rec
 	}
 	var next uint64
 	err = a.client.persist(ctx, "write attempts", func(ctx context.Context) error {
-		ack, err := a.client.js.Publish(ctx, a.subject(project, id), data, jetstream.WithExpectLastSequencePerSubject(rev))
+		ack, err := a.client.publish(ctx, &nats.Msg{Subject: a.subject(project, id), Data: data}, jetstream.WithExpectLastSequencePerSubject(rev))
 		if err == nil {
 			next = ack.Sequence
 			return nil

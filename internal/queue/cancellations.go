@@ -13,7 +13,7 @@ import (
 func (c *Client) Cancel(ctx context.Context, project, id string) error {
 	msg := nats.NewMsg(c.Names.CancelSubject(project, id))
 	return c.persist(ctx, "publish cancellation", func(ctx context.Context) error {
-		_, err := c.js.PublishMsg(ctx, msg, jetstream.WithExpectStream(c.Names.CancellationsStream()))
+		_, err := c.publish(ctx, msg, jetstream.WithExpectStream(c.Names.CancellationsStream()))
 		return err
 	})
 }

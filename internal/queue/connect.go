@@ -54,7 +54,8 @@ type Client struct {
 
 	mu          sync.Mutex
 	onReconnect []func()
-	changed     chan struct{} // closed and replaced at every change of the connection
+	epoch       context.Context // ends at the next change of the connection
+	endEpoch    context.CancelFunc
 
 	stores  sync.Map // handles of object stores by name
 	streams sync.Map // handles of streams by name
@@ -65,7 +66,8 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	if err := o.Names.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Client{Names: o.Names, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), changed: make(chan struct{})}
+	c := &Client{Names: o.Names, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+	c.epoch, c.endEpoch = context.WithCancel(context.Background())
 	opts, err := c.options(o)
 	if err != nil {
 		return nil, err
@@ -220,16 +222,26 @@ func (c *Client) reconnected() {
 	}
 }
 
+// notify begins a new epoch: calls to the server that are under way get no
+// answer any more.
 func (c *Client) notify() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(c.changed)
-	c.changed = make(chan struct{})
+	c.endEpoch()
+	c.epoch, c.endEpoch = context.WithCancel(context.Background())
+}
+
+// connection lives until the connection changes next.
+func (c *Client) connection() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.epoch
 }
 
 // change is closed when the connection changes next.
-func (c *Client) change() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.changed
+func (c *Client) change() <-chan struct{} { return c.connection().Done() }
+
+// publish is one publish to a stream, without retries of its own.
+func (c *Client) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	return c.js.PublishMsg(ctx, m, append(opts, jetstream.WithRetryAttempts(0))...)
 }

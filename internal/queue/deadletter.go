@@ -58,7 +58,7 @@ func (c *Client) PutDeadLetter(ctx context.Context, d consume.DeadLetter) error 
 	msg.Header.Set(deadSubject, d.Request.Subject)
 	msg.Header.Set(deadTime, time.Now().UTC().Format(time.RFC3339Nano))
 	put := func(ctx context.Context) error {
-		_, err := c.js.PublishMsg(ctx, msg)
+		_, err := c.publish(ctx, msg)
 		return explainStore(err)
 	}
 	err := c.persist(ctx, "store dead letter", put)

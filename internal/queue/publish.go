@@ -29,7 +29,7 @@ func (c *Client) Publish(ctx context.Context, project, id string, m event.Messag
 	first, answered := true, false
 	err := c.persist(ctx, "publish request", func(ctx context.Context) error {
 		var err error
-		ack, err = c.js.PublishMsg(ctx, msg, jetstream.WithExpectStream(c.Names.RequestsStream()))
+		ack, err = c.publish(ctx, msg, jetstream.WithExpectStream(c.Names.RequestsStream()))
 		answered = first && err == nil
 		first = false
 		return c.explainPublish(ctx, m.Subject, err)

@@ -51,7 +51,7 @@ func (c *Client) Replay(ctx context.Context, sequence uint64, raw bool) (id stri
 
 func (c *Client) publishRaw(ctx context.Context, m event.Message) error {
 	msg := &nats.Msg{Subject: m.Subject, Header: replayHeaders(m.Header), Data: m.Data}
-	_, err := c.js.PublishMsg(ctx, msg)
+	_, err := c.publish(ctx, msg)
 	return c.explainPublish(ctx, m.Subject, err)
 }
 

@@ -22,9 +22,11 @@ func (c *Client) persist(ctx context.Context, what string, op func(context.Conte
 // persistWithin is persist with a bound of its own for each call.
 func (c *Client) persistWithin(ctx context.Context, what string, timeout time.Duration, op func(context.Context) error) error {
 	for delay := firstRetry; ; delay = min(2*delay, lastRetry) {
-		changed := c.change()
+		connection := c.connection()
 		attempt, cancel := context.WithTimeout(ctx, timeout)
+		stop := context.AfterFunc(connection, cancel)
 		err := op(attempt)
+		stop()
 		cancel()
 		if err == nil {
 			return nil
@@ -39,7 +41,7 @@ func (c *Client) persistWithin(ctx context.Context, what string, timeout time.Du
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w: %w", what, err, context.Cause(ctx))
-		case <-changed:
+		case <-connection.Done():
 		case <-time.After(delay/2 + rand.N(delay)):
 		}
 	}

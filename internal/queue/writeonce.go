@@ -19,7 +19,7 @@ func (c *Client) StoreResult(ctx context.Context, project, id string, m event.Me
 	msg := &nats.Msg{Subject: m.Subject, Header: headerOf(m.Header), Data: m.Data}
 	msg.Header.Set(jetstream.MsgIDHeader, ResultMsgID(project, id))
 	err = c.persist(ctx, "store result", func(ctx context.Context) error {
-		ack, err := c.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
+		ack, err := c.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
 		if err == nil && !ack.Duplicate {
 			ours = true
 			return nil
