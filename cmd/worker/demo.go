@@ -15,6 +15,7 @@ import (
 	samplecatalog "github.com/toolworker/toolworker/deploy/catalog"
 	"github.com/toolworker/toolworker/internal/catalog"
 	"github.com/toolworker/toolworker/internal/command"
+	"github.com/toolworker/toolworker/internal/exec/container/engine"
 	"github.com/toolworker/toolworker/internal/queue"
 	"github.com/toolworker/toolworker/internal/tool"
 	"github.com/toolworker/toolworker/internal/trace"
@@ -134,7 +135,7 @@ func (d *demo) settings(ready func(*service)) settings {
 		Embedded:     &queue.EmbeddedOptions{Listen: "127.0.0.1:0", DataDir: d.path("data")},
 		Connection:   queue.Options{Name: "demo"},
 		Replicas:     1,
-		Machine:      machine{Engine: engineOff, Weakest: true},
+		Machine:      machine{Engine: engine.Off, Weakest: true},
 		DrainTimeout: time.Second,
 		ready:        ready,
 	}

@@ -49,7 +49,7 @@ type finding struct {
 func (c *doctorCommand) Run(ctx context.Context, p *process) error {
 	var findings []finding
 	for _, check := range []func(context.Context) []finding{
-		c.checkInterpreter, c.checkIsolation, c.checkEngine, c.checkDevcontainer, c.checkNATS,
+		c.checkMachine, c.checkEngine, c.checkDevcontainer, c.checkNATS,
 	} {
 		findings = append(findings, check(ctx)...)
 	}

@@ -1,39 +1,27 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os/exec"
+	"strings"
 	"time"
 
-	"github.com/moby/moby/client"
-
 	"github.com/toolworker/toolworker/internal/command"
+	"github.com/toolworker/toolworker/internal/exec/container/engine"
 	"github.com/toolworker/toolworker/internal/queue"
-	"github.com/toolworker/toolworker/internal/sandbox"
 )
 
 // checkTimeout bounds each look at something outside of this process.
 const checkTimeout = 5 * time.Second
 
-func (c *doctorCommand) checkInterpreter(ctx context.Context) []finding {
-	f := finding{Check: "interpreter", State: stateOK}
-	python, err := sandbox.FindInterpreter(ctx, "")
-	if err != nil {
-		f.State, f.Detail, f.Refuses = stateMissing, err.Error(), true
-		f.Hint = "install Python 3, for example with: apt-get install python3-minimal"
-		return []finding{f}
-	}
-	f.Detail = fmt.Sprintf("Python %d.%d at %s", python.Version[0], python.Version[1], python.Path)
-	return []finding{f}
-}
-
 func (c *doctorCommand) checkEngine(ctx context.Context) []finding {
 	f := finding{Check: "container engine"}
-	host := engineURL(c.ContainerEngine)
-	if host == "" {
+	url := engine.Locate(c.ContainerEngine)
+	if url == engine.Off {
 		f.State, f.Detail = stateOff, "none: requests for containers are environment_unavailable"
 		if c.ContainerEngine == "" {
 			f.Hint = "start an engine, or name one with --container-engine or DOCKER_HOST"
@@ -42,27 +30,23 @@ func (c *doctorCommand) checkEngine(ctx context.Context) []finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	version, err := engineVersion(ctx, host)
+	version, err := askEngine(ctx, url)
 	if err != nil {
-		f.State, f.Detail = stateMissing, fmt.Sprintf("%s: %v", host, err)
+		f.State, f.Detail = stateMissing, fmt.Sprintf("%s: %v", url, err)
 		f.Hint = "is it running, and may this user open its socket?"
 		return []finding{f}
 	}
-	f.State, f.Detail = stateOK, fmt.Sprintf("%s at %s", version, host)
+	f.State, f.Detail = stateOK, fmt.Sprintf("%s, API %s, at %s", version.Version, version.API, url)
 	return []finding{f}
 }
 
-func engineVersion(ctx context.Context, host string) (string, error) {
-	engine, err := client.New(client.WithHost(host), client.WithTLSClientConfigFromEnv())
+func askEngine(ctx context.Context, url string) (engine.Version, error) {
+	e, err := engine.Open(url)
 	if err != nil {
-		return "", err
+		return engine.Version{}, err
 	}
-	defer engine.Close()
-	v, err := engine.ServerVersion(ctx, client.ServerVersionOptions{})
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s, API %s", v.Version, v.APIVersion), nil
+	defer e.Close()
+	return e.Version(ctx)
 }
 
 func (c *doctorCommand) checkDevcontainer(ctx context.Context) []finding {
@@ -129,4 +113,10 @@ func (c *doctorCommand) lookForServer(ctx context.Context, f *finding) error {
 		f.Hint = "worker run creates what is missing; publisher topology show tells the differences"
 	}
 	return nil
+}
+
+// firstLine is the first line of a program's output.
+func firstLine(out []byte) string {
+	line, _, _ := bytes.Cut(out, []byte("\n"))
+	return strings.TrimSpace(string(line))
 }

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/toolworker/toolworker/internal/command"
 	"github.com/toolworker/toolworker/internal/exec"
+	"github.com/toolworker/toolworker/internal/exec/container"
+	"github.com/toolworker/toolworker/internal/exec/container/engine"
 	"github.com/toolworker/toolworker/internal/exec/host"
 	"github.com/toolworker/toolworker/internal/sandbox"
 	"github.com/toolworker/toolworker/internal/tool"
@@ -14,7 +17,7 @@ import (
 
 // machine is what executions may use of the machine.
 type machine struct {
-	Engine       string // URL, "" for the one that is found, or engineOff
+	Engine       string // URL, "" for the one that is found, or engine.Off
 	Devcontainer string
 	Expose       []string // absolute
 	Require      tool.Isolation
@@ -25,16 +28,17 @@ type machine struct {
 
 // equipment is what executions run on. container is nil where there is none.
 type equipment struct {
-	sandbox   sandbox.Runner
-	isolation tool.Isolation
-	host      exec.Backend
-	container exec.Backend
-	runtime   string // the engine's name
+	sandbox    sandbox.Runner
+	isolation  tool.Isolation
+	host       exec.Backend
+	container  exec.Backend
+	containers *container.Backend
+	runtime    string // the engine's name, for spans
 }
 
 // equip tries what the machine can do. It fails when the isolation that is
 // asked for cannot be had.
-func (m machine) equip(worker string, slots int, log *slog.Logger) (*equipment, error) {
+func (m machine) equip(log *slog.Logger) (*equipment, error) {
 	runner, err := sandbox.New(sandbox.Config{Require: m.Require, Log: log})
 	if err != nil && m.Weakest {
 		runner, err = sandbox.New(sandbox.Config{Require: tool.IsolationNone, Log: log})
@@ -54,8 +58,32 @@ func (m machine) equip(worker string, slots int, log *slog.Logger) (*equipment, 
 	return e, nil
 }
 
+// equipContainers adds the engine's containers, where there is an engine. It
+// need not be reachable yet.
+func (e *equipment) equipContainers(m machine, worker string, slots int, alive func(string) bool, log *slog.Logger) error {
+	backend, err := container.New(container.Config{
+		Engine: m.Engine, Devcontainer: m.Devcontainer, Worker: worker, Slots: slots, Alive: alive, Log: log,
+	})
+	if errors.Is(err, container.ErrOff) {
+		return nil
+	}
+	if err != nil {
+		return command.Usagef("--container-engine: %w", err)
+	}
+	e.container, e.containers, e.runtime = backend, backend, "docker"
+	if strings.Contains(engine.Locate(m.Engine), "podman") {
+		e.runtime = "podman"
+	}
+	return nil
+}
+
 // close ends what is held ready.
 func (e *equipment) close(log *slog.Logger) {
+	if e.containers != nil {
+		if err := e.containers.Close(); err != nil {
+			log.Warn("remove this worker's containers", "error", err)
+		}
+	}
 	if err := e.sandbox.Close(); err != nil {
 		log.Warn("close the sandbox", "error", err)
 	}

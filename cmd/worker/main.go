@@ -8,10 +8,14 @@ import (
 
 	"github.com/toolworker/toolworker/internal/command"
 	"github.com/toolworker/toolworker/internal/sandbox"
+	"github.com/toolworker/toolworker/internal/sandbox/agent"
 )
 
 func main() {
-	sandbox.Main() // does not return where this process is a sandbox's shim
+	// Neither returns where this process is a part of a sandbox, or the agent
+	// in a container.
+	sandbox.Main()
+	agent.Main()
 	os.Exit(command.Main(name, run))
 }
 

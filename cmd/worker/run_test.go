@@ -224,7 +224,7 @@ func TestNoIsolationOnlyByName(t *testing.T) {
 }
 
 func TestErrorsOfTheMachineHaveAHint(t *testing.T) {
-	_, err := machine{Require: "absurd"}.equip("w", 1, nil)
+	_, err := machine{Require: "absurd"}.equip(nil)
 	var told *command.Error
 	if !errors.As(err, &told) || !strings.Contains(told.Hint, "worker doctor") {
 		t.Errorf("error %v", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -95,7 +96,7 @@ func (s *service) run(ctx, hurry context.Context) (err error) {
 	var looking conc.WaitGroup
 	var equipped *equipment
 	var unfit error
-	looking.Go(func() { equipped, unfit = s.Machine.equip(s.Name, s.Slots, s.log) })
+	looking.Go(func() { equipped, unfit = s.Machine.equip(s.log) })
 	closeQueue, err := s.connect(ctx)
 	looking.Wait()
 	if unfit == nil {
@@ -112,6 +113,9 @@ func (s *service) run(ctx, hurry context.Context) (err error) {
 	}
 	defer closeQueue()
 	s.isolation = equipped.isolation
+	if err := equipped.equipContainers(s.Machine, s.Name, s.Slots, s.alive, s.log); err != nil {
+		return err
+	}
 
 	s.enter("looking at streams and buckets")
 	topology := queue.Topology{Names: s.client.Names, Pools: s.Pools, Replicas: s.Replicas}
@@ -202,6 +206,17 @@ func (s *service) serve(ctx, hurry context.Context) error {
 	s.log.Info("drained")
 	return nil
 }
+
+// alive reports whether a worker serves; in doubt it does.
+func (s *service) alive(worker string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), aliveTimeout)
+	defer cancel()
+	workers, err := s.client.Workers(ctx)
+	return err != nil || slices.ContainsFunc(workers, func(w queue.Worker) bool { return w.Name == worker })
+}
+
+// aliveTimeout bounds one look at the registry of workers.
+const aliveTimeout = 5 * time.Second
 
 // register is what other programs see of this worker.
 func (s *service) register() queue.Worker {

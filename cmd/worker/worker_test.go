@@ -16,11 +16,13 @@ import (
 	"github.com/toolworker/toolworker/internal/event"
 	"github.com/toolworker/toolworker/internal/queue"
 	"github.com/toolworker/toolworker/internal/sandbox"
+	"github.com/toolworker/toolworker/internal/sandbox/agent"
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
+	agent.Main()
 	testscript.Main(m, map[string]func(){"worker": main})
 }
 
