@@ -300,7 +300,7 @@ func (l *lab) wantsWritten(root string, uid, gid int) {
 
 func TestCaseProjectsAnywhere(t *testing.T) {
 	inLab(t, confined, func(l *lab) {
-		parents := []string{l.root, "/var/tmp"}
+		parents := []string{l.root, "/tmp", "/dev/shm"}
 		for _, parent := range parents {
 			root, err := os.MkdirTemp(parent, "project with space-")
 			if err != nil {

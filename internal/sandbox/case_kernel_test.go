@@ -26,7 +26,7 @@ func TestCase27Network(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer abstract.Close()
-	dir, err := os.MkdirTemp("/var/tmp", "socket")
+	dir, err := os.MkdirTemp("/tmp", "socket")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ print(b.recv(10))
 
 func TestCase27DatagramPairCannotReachAPath(t *testing.T) {
 	inLab(t, confined, func(l *lab) {
-		dir, err := os.MkdirTemp("/var/tmp", "log") // the name of a socket is short
+		dir, err := os.MkdirTemp("/tmp", "log") // the name of a socket is short
 		if err != nil {
 			l.Fatal(err)
 		}
@@ -290,9 +290,9 @@ func TestCase36Environment(t *testing.T) {
 		t.Run(string(level), func(t *testing.T) {
 			l := &lab{T: t, runner: sharedRunner(t, level), level: level, root: newRoot(t)}
 			env := []string{"PATH=/usr/bin:/bin", "A=b", "EMPTY=", "TMPDIR=/tmp"}
-			want := "A=b\nEMPTY=\nPATH=/usr/bin:/bin\nTMPDIR=/tmp\n"
-			l.wants(l.run(Spec{Env: env, Argv: []string{"python3", "-c", "import os\nfor k in sorted(os.environb): print(k.decode() + '=' + os.environb[k].decode())"}}),
-				strings.Replace(want, "EMPTY=\n", "EMPTY=\nLC_CTYPE=C.UTF-8\n", 1))
+			// Python itself adds LC_CTYPE where the locale is C.
+			l.wants(l.run(Spec{Env: env, Argv: []string{"python3", "-c", "import os\nfor k in sorted(os.environb):\n if k != b'LC_CTYPE': print(k.decode() + '=' + os.environb[k].decode())"}}),
+				"A=b\nEMPTY=\nPATH=/usr/bin:/bin\nTMPDIR=/tmp\n")
 			r := l.run(Spec{Env: env, Argv: []string{"env"}})
 			lines := strings.Split(strings.TrimSpace(r.out), "\n")
 			if len(lines) != len(env) {

@@ -40,6 +40,7 @@ func workerThatIsKilled() {
 func TestWorkerDeathTakesEverySandboxAlong(t *testing.T) {
 	for _, level := range allLevels {
 		t.Run(string(level), func(t *testing.T) {
+			(&lab{T: t, runner: sharedRunner(t, level), level: level, root: newRoot(t)}).needProcesses()
 			m := mark()
 			cmd := exec.Command("/proc/self/exe")
 			cmd.Env = append(os.Environ(), workerEnv+"="+string(level)+" "+newRoot(t)+" "+m)

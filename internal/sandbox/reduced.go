@@ -36,7 +36,8 @@ var devicesOfTools = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/rando
 // by TMPDIR; /tmp itself belongs to others.
 //
 // The tool's user is the owner of the project where the worker may switch
-// users, else the worker's own.
+// users, else the worker's own. Inline code starts no processes; a command may,
+// where the kernel bounds how many: not as root without a control group.
 func (r *runner) confineReduced(c *confinement, s *Spec) error {
 	if r.landlock == 0 {
 		return errors.New("the kernel has no Landlock: Linux 5.13 or later with landlock among its security modules is needed")
@@ -75,8 +76,16 @@ func (r *runner) confineReduced(c *confinement, s *Spec) error {
 	}
 	c.setup.Landlock = rules
 	c.mechanism(r.landlock >= landlock.ScopesABI, "landlock_scopes")
+	user := os.Geteuid()
+	if switched {
+		user = own.UID
+	}
+	processes := len(s.Argv) > 0 && (user != 0 || r.bounds(cgroup.PIDs))
+	if len(s.Argv) > 0 && !processes {
+		c.mechanism(false, "processes")
+	}
 	c.setup.Filter = r.filters.get(seccomp.Options{
-		Shared: true, Inet: s.Network, NoMemfd: !r.bounds(cgroup.Memory), NoProcesses: len(s.Argv) == 0,
+		Shared: true, Inet: s.Network, NoMemfd: !r.bounds(cgroup.Memory), NoProcesses: !processes,
 	})
 	c.mechanism(true, "seccomp")
 	return nil

@@ -20,7 +20,7 @@ func TestCasesAsUnprivilegedUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this is the run as an unprivileged user")
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "toolworker-unprivileged-")
+	dir, err := os.MkdirTemp("/tmp", "toolworker-unprivileged-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestCasesAsUnprivilegedUser(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), binary, "-test.v", "-test.count=1", "-test.run=^(Test|Example)", "-test.skip="+skipped())
 	cmd.Dir = tmp
-	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + tmp, "HOME=" + tmp}
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + tmp, "HOME=" + tmp, levelsEnv + "=" + os.Getenv(levelsEnv)}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: someUser, Gid: someUser}}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

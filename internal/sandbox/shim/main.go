@@ -131,7 +131,7 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 		killed.Store(true)
 		end()
 	}()
-	sampler := sample(s.MemoryBytes, s.PIDs, s.Room == nil, end)
+	sampler := sample(s.MemoryBytes, s.PIDs, s.Room == nil, strike)
 	status := wait(pid)
 	sampler.end()
 	killTree()

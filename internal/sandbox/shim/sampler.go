@@ -15,7 +15,7 @@ import (
 // sampleEvery is how often the tree is looked at. Memory is written at a few
 // gigabytes per second at most, so the limit is overrun by some ten megabytes
 // before the tree is ended.
-const sampleEvery = 10 * time.Millisecond
+const sampleEvery = 5 * time.Millisecond
 
 // sampler holds the limits of memory and processes where no control group
 // does. Pages that processes share are counted once for each.

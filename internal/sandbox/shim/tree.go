@@ -15,13 +15,7 @@ import (
 // two looks is found by the next.
 func killTree() {
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
-		if os.Getpid() == 1 {
-			_ = unix.Kill(-1, unix.SIGKILL)
-		} else {
-			for _, pid := range children() {
-				_ = unix.Kill(pid, unix.SIGKILL) // not reaped yet, so the number is still its own
-			}
-		}
+		strike()
 		for {
 			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
 			if err == unix.ECHILD {
@@ -35,8 +29,26 @@ func killTree() {
 	}
 }
 
-// children are the pids of the direct children of this process.
-func children() []int { return childrenOf("self") }
+// strike kills every descendant that can be seen. Process groups first: the
+// kernel lets no member slip away, so a bomb that does not know of this ends
+// at the first stroke.
+func strike() {
+	if os.Getpid() == 1 {
+		_ = unix.Kill(-1, unix.SIGKILL)
+		return
+	}
+	struck := map[int]bool{unix.Getpgrp(): true}
+	pids := descendants()
+	for _, pid := range pids {
+		if group, err := unix.Getpgid(pid); err == nil && group > 1 && !struck[group] {
+			struck[group] = true
+			_ = unix.Kill(-group, unix.SIGKILL)
+		}
+	}
+	for _, pid := range pids {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+}
 
 // childrenOf are those of a process that /proc calls by this name.
 func childrenOf(name string) []int {
