@@ -42,13 +42,12 @@ if os.fork() == 0:
 time.sleep(600)
 `, true},
 	{"stops itself", "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", false},
-	{"forks again and again", `
+	{"forks a chain of twenty, each in its own session", `
 import time
 for i in range(20):
-    try:
-        if os.fork() == 0: os.setsid()
-    except OSError: pass
-time.sleep(600)
+    if os.fork() != 0: break
+    os.setsid()
+while True: time.sleep(60)
 `, true},
 }
 
