@@ -105,14 +105,7 @@ func (c *Client) DeadLetter(ctx context.Context, sequence uint64) (DeadLetter, e
 
 // DropDeadLetter removes one dead letter; ErrNotFound when there is none.
 func (c *Client) DropDeadLetter(ctx context.Context, sequence uint64) error {
-	s, err := c.js.Stream(ctx, c.Names.DeadLettersStream())
-	if err == nil {
-		err = s.DeleteMsg(ctx, sequence)
-	}
-	if errors.Is(err, jetstream.ErrMsgNotFound) || apiCode(err) == codeNoSequence {
-		return fmt.Errorf("dead letter %d: %w", sequence, ErrNotFound)
-	}
-	if err != nil {
+	if err := c.deleteMessage(ctx, c.Names.DeadLettersStream(), sequence); err != nil {
 		return fmt.Errorf("drop dead letter %d: %w", sequence, err)
 	}
 	return nil

@@ -34,7 +34,6 @@ var (
 const (
 	codeStorageFull            = 10047 // insufficient storage resources available
 	codeMaxMsgs                = 10077 // stream store failed: the message says which limit
-	codeNoSequence             = 10043 // no message with this sequence
 	codeDuplicateConflict      = 10158 // a message with the same id is being stored
 	codeWrongLastSequence      = jetstream.JSErrCodeStreamWrongLastSequence
 	codeWrongLastSequenceConst = jetstream.JSErrCodeStreamWrongLastSequenceConstant

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -120,11 +119,8 @@ func (c *Client) removeRequest(ctx context.Context, m stored) error {
 	if have.Subject != m.Subject || have.Get(jetstream.MsgIDHeader) != m.Get(jetstream.MsgIDHeader) {
 		return nil
 	}
-	s, err := c.stream(ctx, c.Names.RequestsStream())
-	if err == nil {
-		err = s.DeleteMsg(ctx, m.Sequence)
-	}
-	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) && !strings.Contains(err.Error(), "not found") {
+	err = c.deleteMessage(ctx, c.Names.RequestsStream(), m.Sequence)
+	if err != nil && !errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("remove request %d: %w", m.Sequence, err)
 	}
 	return nil

@@ -98,6 +98,17 @@ func (s *Server) Fleet(pools ...string) *queue.Client {
 	return c
 }
 
+// FleetLater connects to a server that may be down right now.
+func (s *Server) FleetLater() *queue.Client {
+	c, err := queue.Connect(context.Background(), queue.Options{URL: s.URL(), Wait: true})
+	if err != nil {
+		s.t.Error(err)
+		return nil
+	}
+	s.t.Cleanup(c.Close)
+	return c
+}
+
 // Log writes to the test's own log, until the test ends. Benchmarks have none.
 func Log(t testing.TB) *slog.Logger {
 	if _, bench := t.(*testing.B); bench {

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -95,4 +96,20 @@ func ownHeaders(h nats.Header) map[string][]string {
 		delete(h, name)
 	}
 	return h
+}
+
+// deleteMessage removes one message of a stream; ErrNotFound when it is not
+// there, which servers say in many ways.
+func (c *Client) deleteMessage(ctx context.Context, stream string, sequence uint64) error {
+	s, err := c.stream(ctx, stream)
+	if err == nil {
+		err = s.DeleteMsg(ctx, sequence)
+	}
+	if err == nil {
+		return nil
+	}
+	if _, readErr := c.fromLeader(ctx, stream, selection{Sequence: sequence}); errors.Is(readErr, ErrNotFound) {
+		return ErrNotFound
+	}
+	return err
 }
