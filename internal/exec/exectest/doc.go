@@ -2,6 +2,9 @@
 // tool and a planner may rely on wherever a tool runs. A backend's own test
 // is then short: it makes a [Subject] and calls [Run].
 //
+// No test relies on a limit to keep the machine alive: each stays small by
+// itself, for backends that do not hold the limit that it tries.
+//
 // Tools of the suite are Python and a few programs of every Unix system. That
 // a tool left no process behind is checked twice: by a file lock that the
 // tool's processes share, and by a token in their command lines and

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolworker/toolworker/internal/tool"
 )
 
 var processes = []test{
@@ -97,28 +99,29 @@ print("parent done")
 	}},
 	{"case 9: recursion without a bound of its own ends", func(t *testing.T, s *Subject) {
 		for form, task := range s.forms() {
-			e := s.run(t, task("import sys; sys.setrecursionlimit(10**9)\ndef f(): f()\nf()"))
+			e := s.run(t, task("import sys; sys.setrecursionlimit(300_000)\ndef f(): f()\nf()"))
 			if e.ExitCode == 0 || e.TimedOut || e.StartError != "" {
 				t.Errorf("%s: %s", form, e)
 			}
 		}
 	}},
 	{"case 5: a memory bomb is out of memory", func(t *testing.T, s *Subject) {
+		if !s.Memory {
+			t.Skip("this backend does not tell that the memory limit was hit")
+		}
 		for form, make := range s.forms() {
-			task := make("b = []\nwhile True: b.append(bytearray(1 << 20))")
+			// No more than 1 GiB, lest a backend without the limit takes the machine along.
+			task := make("b = [b'x' * (1 << 20) for _ in range(1024)]")
 			task.Limits.MemoryBytes = 128 << 20
 			e := s.run(t, task)
-			if e.ExitCode == 0 || e.TimedOut || e.StartError != "" {
+			if e.Hit != tool.OutOfMemory || e.ExitCode == 0 || e.TimedOut || e.StartError != "" {
 				t.Errorf("%s: %s", form, e)
-			}
-			if s.Memory && e.Hit != "out_of_memory" {
-				t.Errorf("%s: hit %q: %s", form, e.Hit, e)
 			}
 		}
 	}},
 	{"case 6: open files run out inside", func(t *testing.T, s *Subject) {
 		for form, make := range s.forms() {
-			task := make("import errno\nf = []\ntry:\n  while True: f.append(open('/dev/null'))\nexcept OSError as e: print(errno.errorcode[e.errno], len(f) < 64)")
+			task := make("import errno\nf = []\ntry:\n  for _ in range(5000): f.append(open('/dev/null'))\nexcept OSError as e: print(errno.errorcode[e.errno], len(f) < 64)")
 			task.Limits.OpenFiles = 64
 			e := s.run(t, task)
 			e.wantExit(t, 0)
