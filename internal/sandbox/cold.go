@@ -38,25 +38,7 @@ func (r *runner) runCold(ctx context.Context, s *Spec, level tool.Isolation) (*E
 		sup.kill()
 	}
 	run.watch(ctx)
-	run.cpu.stop()
-	state, err := sup.end()
-	if run.exited == nil && !sup.init {
-		c.group.Kill() // who ended its supervisor is not spared for it
-	}
-	value, reason := streams.finish()
-	if err := errors.Join(run.fault, err); err != nil {
-		return nil, err
-	}
-	exit, err := run.exit(state)
-	if err != nil {
-		return nil, err
-	}
-	exit.Value, exit.ValueError = value, reason
-	if level == tool.IsolationFull {
-		c.mechanism(!run.noProc, "proc")
-	}
-	exit.Sandbox = c.metadata
-	return exit, nil
+	return run.finish(c, streams)
 }
 
 // argv is the command line of s.
@@ -84,6 +66,9 @@ type coldRun struct {
 	timedOut bool
 	killed   bool // by us
 	noProc   bool
+	// ready: the process waited for the run; idleCPU is what it had used by then.
+	ready   bool
+	idleCPU time.Duration
 }
 
 // watch follows the run until its tree is dead or about to be: it returns
@@ -91,6 +76,9 @@ type coldRun struct {
 func (c *coldRun) watch(ctx context.Context) {
 	timer := time.NewTimer(setupTimeout)
 	defer timer.Stop()
+	if c.ready {
+		c.begin(timer)
+	}
 	cancelled := ctx.Done()
 	for {
 		select {
@@ -101,12 +89,8 @@ func (c *coldRun) watch(ctx context.Context) {
 			}
 			switch rep.Kind {
 			case frame.Started:
-				c.started, c.noProc = time.Now(), rep.NoProc
-				timer.Stop()
-				c.cpu.start(c.group, c.spec.Limits, c.sup.kill)
-				if t := c.spec.Limits.Timeout(); t > 0 {
-					timer.Reset(t)
-				}
+				c.noProc = rep.NoProc
+				c.begin(timer)
 			case frame.Failed:
 				c.failed = rep
 			case frame.Exited:
@@ -125,6 +109,39 @@ func (c *coldRun) watch(ctx context.Context) {
 			c.kill()
 		}
 	}
+}
+
+// begin starts the clocks of the limits.
+func (c *coldRun) begin(timer *time.Timer) {
+	c.started = time.Now()
+	timer.Stop()
+	c.cpu.start(c.group, c.spec.Limits, c.sup.kill)
+	if t := c.spec.Limits.Timeout(); t > 0 {
+		timer.Reset(t)
+	}
+}
+
+// finish waits until everything is dead and says how the run ended.
+func (c *coldRun) finish(conf *confinement, streams *streams) (*Exit, error) {
+	c.cpu.stop()
+	state, err := c.sup.end()
+	if c.exited == nil && !c.sup.init {
+		c.group.Kill() // who ended its supervisor is not spared for it
+	}
+	value, reason := streams.finish()
+	if err := errors.Join(c.fault, err); err != nil {
+		return nil, err
+	}
+	exit, err := c.exit(state)
+	if err != nil {
+		return nil, err
+	}
+	exit.Value, exit.ValueError = value, reason
+	if conf.metadata.Isolation == tool.IsolationFull {
+		conf.mechanism(!c.noProc, "proc")
+	}
+	exit.Sandbox = conf.metadata
+	return exit, nil
 }
 
 func (c *coldRun) kill() {

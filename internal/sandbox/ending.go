@@ -21,7 +21,7 @@ func (c *coldRun) exit(state *os.ProcessState) (*Exit, error) {
 		return notStarted(c.spec, c.failed)
 	}
 	stats := c.group.Stats()
-	e := &Exit{Duration: c.duration(), Code: 128 + int(unix.SIGKILL), Signal: "SIGKILL"}
+	e := &Exit{Warm: c.ready, Duration: c.duration(), Code: 128 + int(unix.SIGKILL), Signal: "SIGKILL"}
 	rep := c.exited
 	if rep == nil {
 		// Killed with its tree; what is known is what the kernel kept.
@@ -32,7 +32,7 @@ func (c *coldRun) exit(state *os.ProcessState) (*Exit, error) {
 	// A control group's kill can be over before the shim has read its order.
 	e.TimedOut = c.timedOut && (rep.Killed || e.Signal == "SIGKILL")
 	e.Usage = tool.Usage{
-		CPUMS:       milliseconds(cmp.Or(stats.CPU, rep.CPU)),
+		CPUMS:       milliseconds(max(0, cmp.Or(stats.CPU, rep.CPU)-c.idleCPU)),
 		MaxRSSBytes: cmp.Or(stats.MemoryPeak, rep.MemoryPeak, rep.MaxRSS),
 		PIDsPeak:    cmp.Or(stats.PIDsPeak, rep.PIDsPeak),
 	}

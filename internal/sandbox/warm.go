@@ -71,7 +71,7 @@ func newWarmth(r *runner) *warmth {
 		})
 	case WarmSpawn:
 		config.MaxUses = 1
-		w.start = w.startFork
+		w.start = w.startSpare
 		w.program = sync.OnceValues(func() (*python.Program, error) {
 			source, err := warm.Spare(r.config.Preload)
 			if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/toolworker/toolworker/internal/sandbox/cgroup"
 	"github.com/toolworker/toolworker/internal/sandbox/frame"
 	"github.com/toolworker/toolworker/internal/sandbox/launch"
-	"github.com/toolworker/toolworker/internal/sandbox/python"
 	"github.com/toolworker/toolworker/internal/sandbox/shim"
 	"github.com/toolworker/toolworker/internal/sandbox/warm"
 	"github.com/toolworker/toolworker/internal/tool"
@@ -154,11 +153,7 @@ func hidden(dirs []string) []string {
 
 // run implements ready.
 func (f *forkSlot) run(ctx context.Context, s *Spec) (*Exit, warm.Outcome, error) {
-	request := python.Request{Name: s.Name, Code: s.Code, Input: s.Input}
-	for _, l := range launch.Limits(s.Limits, f.runner.cgroups.CountsCPU()) {
-		request.Limits = append(request.Limits, python.Rlimit{Resource: l.Resource, Soft: l.Soft, Hard: l.Hard})
-	}
-	encoded, err := request.Frame()
+	request, err := f.runner.request(s)
 	if err != nil {
 		return nil, warm.Fine, err
 	}
@@ -167,7 +162,7 @@ func (f *forkSlot) run(ctx context.Context, s *Spec) (*Exit, warm.Outcome, error
 		return nil, warm.Fine, err
 	}
 	run := &forkRun{slot: f, spec: s, started: time.Now()}
-	err = f.server.Send(&warm.Job{Frame: encoded, Output: streams.tool[0], Value: streams.tool[1]})
+	err = f.server.Send(&warm.Job{Frame: request, Output: streams.tool[0], Value: streams.tool[1]})
 	streams.closeTool()
 	if err != nil {
 		streams.abandon()

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -9,21 +8,42 @@ import (
 )
 
 // warmUp waits until something is ready for runs like s.
-func warmUp(t testing.TB, r Runner, s *Spec) {
+func warmUp(t *testing.T, r Runner, s *Spec) {
 	t.Helper()
 	w := r.(*runner).warmth
 	kind, err := kindOf(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The lease is the demand.
-	w.pool.Acquire(context.Background(), kind, w.starter(s)).Release(warm.Fine)
-	eventually(t.(*testing.T), "something is ready", func() bool {
-		l := w.pool.Acquire(context.Background(), kind, w.starter(s))
-		defer l.Release(warm.Fine)
-		_, ok := l.Slot()
-		return ok
-	})
+	if w.pool.Ready(kind) > 0 {
+		return
+	}
+	w.pool.Acquire(t.Context(), kind, w.starter(s)).Release(warm.Fine) // demand
+	eventually(t, "something is ready", func() bool { return w.pool.Ready(kind) > 0 })
+}
+
+func TestSpawn(t *testing.T) {
+	for _, level := range allLevels {
+		t.Run(string(level), func(t *testing.T) {
+			t.Parallel()
+			r, err := New(Config{Level: level, Warm: WarmSpawn})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			l := &lab{T: t, runner: r, level: level, root: newRoot(t)}
+			s := Spec{Project: "project", Code: []byte("print(1)"), Root: l.root, Writable: true, Limits: limits,
+				Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}}
+			for i := range 3 {
+				warmUp(t, r, &s)
+				r := l.python("import resource\nprint(%d, resource.getrlimit(resource.RLIMIT_NOFILE))\nresult = input_data", i)
+				l.wants(r, fmt.Sprintln(i, "(128, 128)"))
+				if !r.Warm || string(r.Value) != "{}" {
+					l.Errorf("got %v", r)
+				}
+			}
+		})
+	}
 }
 
 func TestWarm(t *testing.T) {

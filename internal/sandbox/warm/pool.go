@@ -220,6 +220,16 @@ func (p *Pool[S]) Close() {
 	p.work.Wait()
 }
 
+// Ready is how many slots of a kind wait to be used.
+func (p *Pool[S]) Ready(name string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k := p.kinds[name]; k != nil {
+		return len(k.idle)
+	}
+	return 0
+}
+
 // Idle is how many slots wait to be used, and All how many there are,
 // starting ones included.
 func (p *Pool[S]) Idle() (idle, all int) {
