@@ -48,8 +48,8 @@ type schemaSet struct {
 	compiled map[string]*jsonschema.Schema
 }
 
-// Compile returns the compiled schema of a file of Files, such as Tool. It
-// is safe for concurrent use, and so is what it returns. Formats are
+// Compile returns the compiled schema of a file of Files, such as Tool, or a
+// part of one (common.schema.json#/$defs/name). It is safe for concurrent use, and so is what it returns. Formats are
 // asserted. What is validated has the types that Value gives; those that a
 // YAML decoder gives (map[string]any, []any, string, bool, nil and any number
 // type) do as well.

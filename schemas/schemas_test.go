@@ -1,6 +1,7 @@
 package schemas_test
 
 import (
+	"encoding/json"
 	"io/fs"
 	"strings"
 	"testing"
@@ -41,6 +42,22 @@ func TestEverySchemaCompiles(t *testing.T) {
 		}
 		if again, _ := schemas.Compile(name); again != first {
 			t.Errorf("%s was compiled twice", name)
+		}
+		data, err := schemas.Files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var parts struct {
+			ID   string         `json:"$id"`
+			Defs map[string]any `json:"$defs"`
+		}
+		if err := json.Unmarshal(data, &parts); err != nil || !strings.HasSuffix(parts.ID, "/v1/"+name) {
+			t.Errorf("%s: error %v, $id %s", name, err, parts.ID)
+		}
+		for part := range parts.Defs {
+			if _, err := schemas.Compile(name + "#/$defs/" + part); err != nil {
+				t.Errorf("%s: %v", part, err)
+			}
 		}
 	}
 }

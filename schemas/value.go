@@ -3,6 +3,7 @@ package schemas
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -29,10 +30,10 @@ func Value(data []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.ReadToken(); err != io.EOF {
-		if err == nil {
-			err = fmt.Errorf("more than one document")
-		}
+	switch _, err := d.ReadToken(); {
+	case err == nil:
+		return nil, errors.New("more than one document")
+	case !errors.Is(err, io.EOF):
 		return nil, err
 	}
 	return v, nil

@@ -1,7 +1,6 @@
 package event_test
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -96,15 +95,4 @@ func wantContains(t *testing.T, s string, parts ...string) {
 			t.Errorf("%q does not contain %q", s, part)
 		}
 	}
-}
-
-// compact is a JSON document without white space.
-func compact(t *testing.T, document string) string {
-	t.Helper()
-	var v any
-	if err := json.Unmarshal([]byte(document), &v); err != nil {
-		t.Fatal(err)
-	}
-	b, _ := json.Marshal(v)
-	return string(b)
 }

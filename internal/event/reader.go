@@ -97,10 +97,10 @@ func (r *reader) object(member func(name []byte) error) error {
 
 // end makes sure that nothing follows the document.
 func (r *reader) end() error {
-	if _, err := r.d.ReadToken(); err != io.EOF {
-		if err == nil {
-			err = errors.New("something follows the document")
-		}
+	switch _, err := r.d.ReadToken(); {
+	case err == nil:
+		return errors.New("something follows the document")
+	case !errors.Is(err, io.EOF):
 		return err
 	}
 	return nil
