@@ -6,7 +6,7 @@
 // itself, for backends that do not hold the limit that it tries.
 //
 // Tools of the suite are Python and a few programs of every Unix system. That
-// a tool left no process behind is checked twice: by a file lock that the
-// tool's processes share, and by a token in their command lines and
-// environments that nothing else on the machine has.
+// a tool left no process behind is checked by a file lock that the tool's
+// processes share, and for commands also by a token in their environment that
+// nothing else on the machine has.
 package exectest

@@ -58,8 +58,7 @@ func newSubject(t *testing.T, make func(t *testing.T) Subject) *Subject {
 	return &s
 }
 
-// task is a task with the built-in limits, a timeout that no honest run
-// reaches, and a token that marks its processes.
+// task is a task with a timeout that no honest run reaches.
 func (s *Subject) task(limits tool.Limits) *exec.Task {
 	limits.TimeoutSeconds = 30
 	return &exec.Task{
@@ -68,15 +67,16 @@ func (s *Subject) task(limits tool.Limits) *exec.Task {
 		Resolution: tool.Resolution{Resolved: s.Environment, DecidedBy: tool.DecidedBySystem},
 		Root:       s.Root,
 		Input:      json.RawMessage("{}"),
-		Env:        []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TERM=dumb", tokenName + "=" + newToken()},
+		Env:        []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TERM=dumb"},
 		Limits:     limits,
 	}
 }
 
-// command is a task that runs argv.
+// command is a task that runs argv, with a token that marks its processes.
 func (s *Subject) command(argv ...string) *exec.Task {
 	t := s.task(policy.BuiltInCommand)
 	t.Argv = argv
+	t.Env = append(t.Env, tokenName+"=exectest-"+strings.ToLower(rand.Text()))
 	return t
 }
 
@@ -85,7 +85,8 @@ func (s *Subject) python(source string, args ...string) *exec.Task {
 	return s.command(append([]string{"python3", "-I", "-c", source}, args...)...)
 }
 
-// code is a task of inline code.
+// code is a task of inline code. All have one environment: interpreters may
+// be kept ready for it, and used again and again.
 func (s *Subject) code(source string) *exec.Task {
 	t := s.task(policy.BuiltInCode)
 	t.Code, t.Name = source, "exectest"
@@ -118,9 +119,7 @@ func (s *Subject) forking(t *testing.T) map[string]func(source string) *exec.Tas
 
 const tokenName = "EXECTEST_TOKEN"
 
-func newToken() string { return "exectest-" + strings.ToLower(rand.Text()) }
-
-// token is what marks the processes of a task.
+// token is what marks the processes of a task, "" when nothing does.
 func token(t *exec.Task) string {
 	for _, entry := range t.Env {
 		if value, ok := strings.CutPrefix(entry, tokenName+"="); ok {
@@ -154,9 +153,7 @@ func (s *Subject) run(t *testing.T, task *exec.Task) *ended {
 func (s *Subject) runAmongOthers(t *testing.T, task *exec.Task) *ended {
 	t.Helper()
 	ending, err := s.Backend.Run(t.Context(), task)
-	for _, p := range processesWith(t, token(task)) {
-		t.Errorf("a process of the tool is alive: %s", p)
-	}
+	noProcesses(t, task)
 	if err != nil {
 		t.Errorf("run: %v", err)
 		return &ended{Ending: &exec.Ending{}}

@@ -2,7 +2,6 @@ package exectest
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,28 +33,28 @@ func (s *Subject) noSurvivors(t *testing.T, task *exec.Task) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		t.Errorf("a process of the tool still holds its lock: %v", err)
 	}
-	for _, p := range processesWith(t, token(task)) {
-		t.Errorf("a process of the tool is alive: %s", p)
-	}
+	noProcesses(t, task)
 }
 
-// processesWith finds the processes of this machine, other than zombies, that
-// have the token in their command line or their environment.
-func processesWith(t *testing.T, token string) []string {
+// noProcesses fails the test if a process of this machine, other than a
+// zombie, has the token of the task in its command line or its environment.
+func noProcesses(t *testing.T, task *exec.Task) {
 	t.Helper()
+	token := token(task)
+	if token == "" {
+		return
+	}
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found []string
 	for _, dir := range dirs {
 		for _, name := range []string{"cmdline", "environ"} {
 			// What vanished meanwhile, or belongs to somebody else, is not ours.
 			text, err := os.ReadFile(filepath.Join(dir, name))
 			if err == nil && bytes.Contains(text, []byte(token)) {
-				found = append(found, fmt.Sprintf("%s %s: %q", dir, name, text))
+				t.Errorf("a process of the tool is alive: %s %s: %q", dir, name, text)
 			}
 		}
 	}
-	return found
 }

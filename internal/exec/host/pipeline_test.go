@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/toolworker/toolworker/internal/catalog"
 	"github.com/toolworker/toolworker/internal/exec"
@@ -19,6 +18,7 @@ import (
 type station struct {
 	exec.Executor
 	project string
+	printed chan struct{} // gets one once a streaming request has printed something
 }
 
 const entries = `
@@ -94,13 +94,22 @@ func newStation(t *testing.T) *station {
 	if err := source.Err(); err != nil {
 		t.Fatal(err)
 	}
-	pipeline, err := exec.New(exec.Config{
+	s := &station{project: project, printed: make(chan struct{}, 1)}
+	s.Executor, err = exec.New(exec.Config{
 		Catalogue: source, Host: newBackend(t, tool.IsolationFull, Config{}), HostIsolation: tool.IsolationFull,
+		Live: func(context.Context, tool.Environment) func(string, int64, []byte) {
+			return func(string, int64, []byte) {
+				select {
+				case s.printed <- struct{}{}:
+				default:
+				}
+			}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &station{pipeline, project}
+	return s
 }
 
 func (s *station) run(t *testing.T, name, input string, changes ...func(*tool.Request)) *tool.Result {
@@ -229,9 +238,12 @@ func TestPipelineIsCancelled(t *testing.T) {
 	s := newStation(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	time.AfterFunc(300*time.Millisecond, func() { cancel(tool.ErrCancelled) })
+	go func() {
+		<-s.printed
+		cancel(tool.ErrCancelled)
+	}()
 	r := &tool.Request{
-		Envelope: tool.Envelope{ID: "r-1"}, Pool: tool.DefaultPool, Project: "project-1", Input: json.RawMessage("{}"),
+		Envelope: tool.Envelope{ID: "r-1"}, Pool: tool.DefaultPool, Project: "project-1", Input: json.RawMessage("{}"), Stream: true,
 		Inline: &tool.Inline{Code: "print('half', flush=True)\nwhile True: pass"},
 	}
 	res := s.Execute(ctx, r)
