@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,14 +29,19 @@ type lab struct {
 	runner Runner
 	level  tool.Isolation
 	root   string
+	warm   bool // code finds something ready
 }
 
-// inLab runs a case at each of the levels.
+// inLab runs a case at each of the levels, started cold and warm.
 func inLab(t *testing.T, levels []tool.Isolation, try func(l *lab)) {
 	for _, level := range levels {
 		t.Run(string(level), func(t *testing.T) {
 			t.Parallel()
 			try(&lab{T: t, runner: sharedRunner(t, level), level: level, root: newRoot(t)})
+		})
+		t.Run(string(level)+" warm", func(t *testing.T) {
+			t.Parallel()
+			try(&lab{T: t, runner: warmRunner(t, level), level: level, root: newRoot(t), warm: true})
 		})
 	}
 }
@@ -68,28 +74,45 @@ func newRoot(t *testing.T) string {
 
 var shared struct {
 	sync.Mutex
-	runners map[tool.Isolation]Runner
+	runners map[start]Runner
 }
 
-// sharedRunner gives the runner of a level, made once.
+type start struct {
+	level tool.Isolation
+	warm  Warm
+}
+
+// sharedRunner gives the runner of a level that starts everything cold, made once.
 func sharedRunner(t *testing.T, level tool.Isolation) Runner {
+	t.Helper()
+	return runnerOf(t, start{level, WarmOff})
+}
+
+// warmRunner gives the one that keeps processes ready.
+func warmRunner(t *testing.T, level tool.Isolation) Runner {
+	t.Helper()
+	return runnerOf(t, start{level, WarmFork})
+}
+
+func runnerOf(t *testing.T, s start) Runner {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
-	if r := shared.runners[level]; r != nil {
+	if r := shared.runners[s]; r != nil {
 		return r
 	}
+	level := s.level
 	if !tried(level) {
 		t.Skipf("%s leaves out level %s", levelsEnv, level)
 	}
-	r, err := New(Config{Level: level})
+	r, err := New(Config{Level: level, Warm: s.warm, Log: slog.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if shared.runners == nil {
-		shared.runners = map[tool.Isolation]Runner{}
+		shared.runners = map[start]Runner{}
 	}
-	shared.runners[level] = r
+	shared.runners[s] = r
 	return r
 }
 
@@ -123,9 +146,15 @@ func (l *lab) runWithin(ctx context.Context, s Spec) result {
 		s.Limits = limits
 	}
 	s.Stdout, s.Stderr = &out, &errs
+	if l.warm && s.Code != nil {
+		warmUp(l.T, l.runner, &s)
+	}
 	e, err := l.runner.Run(ctx, &s)
 	if err != nil {
 		l.Fatal(err)
+	}
+	if l.warm && s.Code != nil && !e.Warm {
+		l.Error("code started cold")
 	}
 	return result{e, out.String(), errs.String()}
 }

@@ -28,7 +28,8 @@
 //	1  what the server has to complain of
 //	2  the same
 //	3  prologue, length (4 bytes), Settings as JSON
-//	4  control, SOCK_SEQPACKET: "ready"; requests to the child, reports from the server
+//	4  control, SOCK_SEQPACKET: "ready" from the first child that is; requests to
+//	   the children, reports from the server
 //	5  cancel, a pipe: the numbers of runs to end, 8 bytes each
 //
 // A request is its number (8 bytes), the size of the frame if it is in a file

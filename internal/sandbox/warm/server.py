@@ -54,7 +54,7 @@ class Landlock:
 
     def __init__(self, plan):
         self.attr = (ctypes.c_uint64 * 3)(plan['fs'], plan['net'], plan['scoped'])
-        self.rules = [(rule['path'], rule['dir'], rule['file'], rule['optional']) for rule in plan['rules']]
+        self.rules = [(rule['path'], rule['dir'], rule['file'], rule['optional']) for rule in plan['rules'] or ()]
 
     def restrict(self):
         ruleset = check(system_call(SYS_LANDLOCK_CREATE_RULESET, self.attr, long(24), 0), 'make Landlock ruleset')
@@ -109,12 +109,12 @@ class Child:
             check(libc.unshare(CLONE_NEWNS | CLONE_NEWIPC), 'separate mounts and IPC')
             self.mount()
         self.die_first()
-        posix.chdir(self.dir)
         if self.gid >= 0:
             posix.setgroups([])
             posix.setresgid(self.gid, self.gid, self.gid)
         if self.uid >= 0:
             posix.setresuid(self.uid, self.uid, self.uid)
+        posix.chdir(self.dir)
         if self.drop:
             libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
             check(libc.capset(self.cap_header, self.no_caps), 'drop capabilities')
@@ -232,7 +232,6 @@ class Server:
 
     def serve(self):
         """Returns in a child, with the request."""
-        self.control.send(b'ready')
         while True:
             self.number += 1
             try:
@@ -336,6 +335,8 @@ class Server:
         try:
             self.child.confine()
             rehearse()
+            if self.number == 1:
+                self.control.send(b'ready')
             frame = self.child.receive(self.control, self.number)
             posix_write(taking, b'1')
             check(system_call(SYS_CLOSE_RANGE, VALUE_FD + 1, long(0xffffffff), 0), 'close descriptors')

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolworker/toolworker/internal/sandbox/landlock"
 	"github.com/toolworker/toolworker/internal/sandbox/python"
 )
 
@@ -266,15 +268,31 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// What cannot be set up is said and not repeated.
+// What cannot be set up is said at the start, and not repeated.
 func TestSetupFails(t *testing.T) {
-	s := mustStart(t, func(s *Settings) { s.Dir = "/no/such/directory" })
-	_, err := run(context.Background(), t, s, "print(1)")
-	if !errors.Is(err, ErrNotStarted) || !strings.Contains(err.Error(), "/no/such/directory") {
-		t.Errorf("got %v", err)
+	for name, change := range map[string]func(*Settings){
+		"/no/such/directory": func(s *Settings) { s.Dir = "/no/such/directory" },
+		"filter":             func(s *Settings) { s.DropCaps, s.Filter = true, Program{1, 2, 3, 4, 5, 6, 7, 8} },
+		"make Landlock":      func(s *Settings) { s.Landlock = &landlock.Plan{FS: 1 << 63} },
+	} {
+		if _, err := startBare(t, change); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "set-up") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
-	_, err = startBare(t, func(s *Settings) { s.Namespaces, s.DropCaps, s.Filter = true, true, Program{1} })
-	if err != nil && !strings.Contains(err.Error(), "set-up") {
+}
+
+// What fails later is not repeated either.
+func TestSetupFailsLater(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := mustStart(t, func(s *Settings) { s.Dir = dir })
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, s, "pass") // was set up before
+	if _, err := run(context.Background(), t, s, "pass"); !errors.Is(err, ErrNotStarted) || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("got %v", err)
 	}
 }
