@@ -1,7 +1,6 @@
 package event
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -29,6 +28,7 @@ const (
 )
 
 // attribute is one that has a meaning here; others are extensions, read over.
+// Those up to eventType are required in every event.
 type attribute int
 
 const (
@@ -110,9 +110,9 @@ func unexpected(at attribute, v, wantType string) string {
 	case traceParent:
 		return unless(validTraceParent(v), "version, trace id, parent id and flags of W3C Trace Context")
 	case traceState:
-		return unless(len(v) <= maxTraceState, fmt.Sprintf("at most %d bytes", maxTraceState))
+		return unless(len(v) <= maxTraceState, "at most 8192 bytes")
 	case correlationID:
-		return unless(len(v) <= maxCorrelation, fmt.Sprintf("at most %d bytes", maxCorrelation))
+		return unless(len(v) <= maxCorrelation, "at most 1024 bytes")
 	case eventTime, expiryTime:
 		_, err := parseTime(v)
 		return unless(err == nil, "a time of RFC 3339")
