@@ -332,7 +332,7 @@ func TestCaseReadOnlyDirectories(t *testing.T) {
 }
 
 func TestCaseProtectedPaths(t *testing.T) {
-	inLab(t, onlyFull, func(l *lab) {
+	inLab(t, allLevels, func(l *lab) {
 		for _, dir := range []string{".git/hooks", "other"} {
 			if err := os.MkdirAll(filepath.Join(l.root, dir), 0o700); err != nil {
 				l.Fatal(err)
@@ -342,7 +342,7 @@ func TestCaseProtectedPaths(t *testing.T) {
 		if err := os.WriteFile(config, []byte("[core]"), 0o600); err != nil {
 			l.Fatal(err)
 		}
-		r := l.run(Spec{Writable: true, Protect: []string{".git/hooks", ".git/config", "missing"}, Code: []byte(`
+		r := l.run(Spec{Writable: true, Protect: []string{".git/hooks", ".git/config", ".devcontainer", "a/b/c"}, Code: []byte(`
 import errno, os
 def tried(f, *args):
     try:
@@ -351,6 +351,7 @@ def tried(f, *args):
     except OSError as e:
         if e.errno not in (errno.EROFS, errno.EBUSY, errno.EACCES, errno.EPERM, errno.EXDEV):
             print(f.__name__, args, e)
+print(open('.git/config').read())
 tried(open, '.git/hooks/pre-commit', 'w')
 tried(open, '.git/config', 'w')
 tried(os.rename, '.git', 'git2')
@@ -359,11 +360,29 @@ tried(os.rename, 'other', '.git/hooks')
 tried(os.rmdir, '.git/hooks')
 tried(os.unlink, '.git/config')
 tried(os.link, '.git/config', 'config2')
-tried(os.chmod, '.git/hooks', 0o777)
+os.makedirs('a/b/d')
+os.mkdir('a/b/c')
+open('.devcontainer', 'w').write('evil')
+os.makedirs('.git', exist_ok=True)
 open('.git/index', 'w').write('x')
 open('new', 'w').write('x')
-print(open('.git/config').read())
 `)})
-		l.wants(r, "[core]\n")
+		if r.Code != 0 {
+			l.Fatal(r)
+		}
+		if l.level == tool.IsolationFull && r.out != "[core]\n" {
+			l.Errorf("the kernel refused less than it should: %v", r)
+		}
+		for name, want := range map[string]bool{
+			".git/config": true, ".git/hooks": true, ".git/index": true, "new": true, "a/b/d": true,
+			".git/hooks/pre-commit": false, ".devcontainer": false, "a/b/c": false,
+		} {
+			if _, err := os.Lstat(filepath.Join(l.root, name)); (err == nil) != want {
+				l.Errorf("%s: %v, want it to exist: %t", name, err, want)
+			}
+		}
+		if b, err := os.ReadFile(config); err != nil || string(b) != "[core]" {
+			l.Errorf(".git/config holds %q, %v", b, err)
+		}
 	})
 }
