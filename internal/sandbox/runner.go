@@ -91,11 +91,13 @@ func (r *runner) Run(ctx context.Context, s *Spec) (*Exit, error) {
 	if ctx.Err() != nil {
 		return &Exit{Code: 137, Signal: "SIGKILL"}, nil
 	}
-	return r.guarded(s, func() (*Exit, error) {
-		if s.Code != nil && r.warmth != nil {
-			return r.warmth.run(ctx, s)
-		}
-		return r.runCold(ctx, s, r.level)
+	return r.tracked(s, func() (*Exit, error) {
+		return r.guarded(s, func() (*Exit, error) {
+			if s.Code != nil && r.warmth != nil {
+				return r.warmth.run(ctx, s)
+			}
+			return r.runCold(ctx, s, r.level)
+		})
 	})
 }
 
