@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/toolworker/toolworker/internal/tool"
@@ -40,7 +41,7 @@ func (d logged) Execute(ctx context.Context, r *tool.Request) *tool.Result {
 	}
 	if res.Fault != nil {
 		attrs = append(attrs, slog.String("error", res.Error.Message), slog.Any("fault", res.Fault))
-		if level, message = slog.LevelInfo, "execution interrupted"; res.Fault != tool.ErrDrained {
+		if level, message = slog.LevelInfo, "execution interrupted"; !errors.Is(res.Fault, tool.ErrDrained) {
 			level, message = slog.LevelError, "execution failed for a fault of the infrastructure"
 		}
 	}

@@ -2,12 +2,14 @@ package container
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -86,12 +88,8 @@ func (s *plainSession) run(ctx context.Context, p *place, t *exec.Task) (*exec.E
 		}
 	}
 	r := &plainRun{session: s, task: t, marker: rand.Text(), nonce: rand.Text()}
-	head, err := r.head()
-	if err != nil {
-		return nil, err
-	}
 	out := newOutput(t, s.backend.config.SpoolDir)
-	x, err := r.do(ctx, r.argv(argv, len(input)), append(head, input...), out)
+	x, err := r.do(ctx, r.argv(argv, len(input)), append(r.head(), input...), out)
 	if err != nil {
 		out.discard()
 		return nil, err
@@ -109,7 +107,7 @@ type plainRun struct {
 
 // head is what the supervisor reads before the input of the task: a secret
 // and the environment, which is nobody's business in the process table.
-func (r *plainRun) head() ([]byte, error) {
+func (r *plainRun) head() []byte {
 	var b bytes.Buffer
 	b.WriteString(r.nonce + "\n")
 	for _, kv := range environ(nil, r.task) {
@@ -117,14 +115,14 @@ func (r *plainRun) head() ([]byte, error) {
 		if name == "PATH" && !setsPath(r.task) {
 			continue
 		}
-		if strings.ContainsAny(value, "\n") {
-			return nil, unusablef("environment variable %s has a line break, which cannot be passed to a container without an agent", name)
-		}
-		b.WriteString(kv + "\n")
+		b.WriteString(name + "=" + escapes.Replace(value) + "\n")
 	}
 	b.WriteString("\n")
-	return b.Bytes(), nil
+	return b.Bytes()
 }
+
+// escapes writes a value on one line, as printf's %b reads it.
+var escapes = strings.NewReplacer("\\", "\\\\", "\n", "\\n")
 
 // argv is the command line of the supervisor.
 func (r *plainRun) argv(argv []string, input int) []string {
@@ -139,8 +137,13 @@ func (r *plainRun) argv(argv []string, input int) []string {
 		}
 		return strconv.FormatInt(max(1, n/unit), 10)
 	}
+	seconds := t.Limits.TimeoutSeconds + plainGrace.Seconds()
+	if t.Limits.TimeoutSeconds == 0 {
+		seconds = math.MaxInt32 / 10
+	}
 	return append([]string{
 		"/bin/sh", "-c", superviseScript, "toolworker-supervisor", r.marker, r.session.place.workspace, strconv.Itoa(input), kind,
+		strconv.Itoa(int(seconds)), strconv.FormatInt(cmp.Or(t.Limits.PIDs, plainPIDs), 10),
 		limit(int64(t.Limits.CPUSeconds), 1), limit(t.Limits.FileSizeBytes, 512), limit(t.Limits.OpenFiles, 1), limit(t.Limits.MemoryBytes, 1024),
 	}, argv...)
 }
@@ -199,6 +202,10 @@ func (r *plainRun) do(ctx context.Context, argv []string, stdin []byte, out *out
 		Isolation: tool.IsolationNone, Mechanisms: []string{"rlimits"}, Missing: []string{"landlock", "seccomp"},
 	}}
 	code, why, ok := said.end()
+	x.Usage.CPUMS = milliseconds(said.cpu)
+	if said.tooMany {
+		x.Hit, x.HitName = tool.TooManyProcesses, "pids"
+	}
 	switch {
 	case ok && why != "":
 		return &sandbox.Exit{Code: -1, StartError: why}, nil
@@ -217,6 +224,9 @@ func (r *plainRun) do(ctx context.Context, argv []string, stdin []byte, out *out
 	}
 	return x, nil
 }
+
+// plainPIDs is how many processes a task may have that has no limit.
+const plainPIDs = 4096
 
 // plainGrace is how long a supervisor may take to end a tree.
 const plainGrace = 5 * time.Second

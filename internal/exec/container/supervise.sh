@@ -1,15 +1,22 @@
 # Runs one command, ends everything that it started, and says on stderr how it
 # ended, after a secret that only the caller knows. Arguments: marker,
-# directory, bytes of input, kind, four limits, then the command. On stdin
-# come the secret, the environment, an empty line and the input; after that
-# nothing, until the caller is gone.
+# directory, bytes of input, kind, seconds, processes, four limits, then the
+# command. On stdin come the secret, the environment, an empty line and the
+# input.
 IFS= read -r nonce || exit 1
-marker=$1 dir=$2 size=$3 kind=$4 cpu=$5 file=$6 open=$7 data=$8
-shift 8
-say() { printf '\n%s %s\n' "$nonce" "$1" >&2; exit 0; }
-while IFS= read -r variable && [ -n "$variable" ]; do export "$variable"; done
-unset variable
-cd "$dir" 2>/dev/null || say "why $dir: no such directory in the container"
+marker=$1 dir=$2 size=$3 kind=$4 seconds=$5 pids=$6 cpu=$7 file=$8 open=$9
+shift 9
+data=$1
+shift
+exec 6>&2 2>/dev/null
+say() { printf '\n%s %s\n' "$nonce" "$1" >&6; }
+variables=
+while IFS= read -r variable && [ -n "$variable" ]; do
+	variables="$variables$variable
+"
+	case $variable in PATH=*) PATH=${variable#PATH=} ;; esac
+done
+cd "$dir" || { say "why $dir: no such directory in the container"; exit 0; }
 found=
 case $1 in
 -*) ;;
@@ -23,47 +30,81 @@ case $1 in
 	IFS=$fields
 	;;
 esac
-[ -n "$found" ] || say "why $1: command not found"
+[ -n "$found" ] || { say "why $1: command not found"; exit 0; }
 own=
-command -v setsid >/dev/null 2>&1 && own=setsid
-limits() {
+command -v setsid >/dev/null && own=setsid
+# Values come with \n and \\ for line breaks and backslashes.
+prepare() {
+	IFS='
+'
+	set -f
+	for variable in $variables; do
+		value=$(printf '%b_' "${variable#*=}")
+		export "${variable%%=*}=${value%_}"
+	done
+	export TOOLWORKER_RUN="$marker"
 	ulimit -c 0
 	ulimit -t "$cpu"
 	ulimit -f "$file"
 	ulimit -n "$open"
 	ulimit -d "$data"
-} 2>/dev/null
+}
 start() {
-	limits
-	export TOOLWORKER_RUN="$marker"
+	prepare
 	if [ "$kind" = python ]; then
-		exec 3<&0 4>&2 2>&1 </dev/null
+		exec 3<&0 4>&6 2>&1 </dev/null 6>&-
+	else
+		exec 2>&6 6>&-
 	fi
 	exec $own "$@"
 }
+all() { grep -ls "TOOLWORKER_RUN=$marker" /proc/[0-9]*/environ; }
 reap() {
-	for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		left=
-		for e in $(grep -ls "TOOLWORKER_RUN=$marker" /proc/[0-9]*/environ 2>/dev/null); do
+	kill -9 -"$child"
+	round=0
+	while [ "$round" -lt 100 ]; do
+		found=$(all)
+		[ -n "$found" ] || return 0
+		for e in $found; do
 			e=${e#/proc/}
-			kill -9 "${e%/environ}" 2>/dev/null && left=yes
+			kill -9 "${e%/environ}"
 		done
-		[ -n "$left" ] || return
+		round=$((round + 1))
 	done
 }
-exec 5<&0
+# Ends the command when its time is up, should the caller not live to do so,
+# and when it has too many processes.
+watch() {
+	nap=
+	trap 'kill -9 $nap; exit 0' TERM
+	left=$((seconds * 5))
+	while [ "$left" -gt 0 ]; do
+		sleep 0.2 &
+		nap=$!
+		wait "$nap"
+		set -- $(all)
+		if [ $# -gt "$pids" ]; then
+			say "pids $#"
+			left=0
+		fi
+		left=$((left - 1))
+	done
+	reap
+}
+# A background command would lose its stdin.
+exec 5<&0 </dev/null
 if [ "$size" -gt 0 ]; then
 	head -c "$size" <&5 | (exec 5<&-; start "$@") &
 else
-	(exec 5<&- </dev/null; start "$@") &
+	(exec 5<&-; start "$@") &
 fi
 child=$!
-# The caller sends nothing more: what ends this read is its death.
-(while IFS= read -r rest <&5; do :; done; reap; kill -9 -"$child" "$child" 2>/dev/null) >/dev/null 2>&1 &
+(watch) >/dev/null 5<&- &
 watch=$!
 wait "$child"
 code=$?
-kill -9 "$watch" 2>/dev/null
-kill -9 -"$child" 2>/dev/null
+kill "$watch"
 reap
+wait "$watch"
 say "exit $code"
+times >&6

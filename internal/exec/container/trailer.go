@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // trailer passes on what is written, until the secret of a supervisor comes:
@@ -16,6 +17,9 @@ type trailer struct {
 	held  []byte // may be the beginning of the secret
 	found bool
 	said  []byte
+
+	tooMany bool          // there were more processes than allowed
+	cpu     time.Duration // what the command used, as far as the shell knows
 }
 
 const maxTrailer = 8 << 10
@@ -55,16 +59,41 @@ func (t *trailer) pass(p []byte) {
 func (t *trailer) end() (code int, why string, ok bool) {
 	t.pass(t.held)
 	t.held = nil
+	if rest, ok := bytes.CutPrefix(t.said, []byte("pids ")); ok {
+		t.tooMany = true
+		if _, after, ok := bytes.Cut(rest, []byte("\n"+t.nonce+" ")); ok {
+			t.said = after
+		}
+	}
 	kind, rest, _ := strings.Cut(strings.TrimSuffix(string(t.said), "\n"), " ")
 	switch kind {
 	case "why":
 		return -1, strings.ToValidUTF8(rest, "\uFFFD"), rest != ""
 	case "exit":
-		line, _, _ := strings.Cut(rest, "\n")
+		line, times, _ := strings.Cut(rest, "\n")
 		code, err := strconv.Atoi(line)
+		t.cpu = childTimes(times)
 		return code, "", err == nil && code >= 0 && code <= 255
 	}
 	return -1, "", false
+}
+
+// childTimes adds what the shell's times says of its children: the fields of
+// its second line, each like 1m2.34s.
+func childTimes(s string) time.Duration {
+	fields := strings.Fields(s)
+	if len(fields) < 4 {
+		return 0
+	}
+	var sum time.Duration
+	for _, f := range fields[2:4] {
+		d, err := time.ParseDuration(f)
+		if err != nil || d < 0 {
+			return 0
+		}
+		sum += d
+	}
+	return sum
 }
 
 // limited keeps the first bytes of what is written to it.

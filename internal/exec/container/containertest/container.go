@@ -14,8 +14,9 @@ func Start(t testing.TB, image, root string, change func(*container.Config, *con
 	t.Helper()
 	c := Need(t)
 	config := &container.Config{Image: image, Cmd: []string{"sleep", "3600"}}
-	yes := true
+	yes, pids := true, int64(1024)
 	host := &container.HostConfig{NetworkMode: "none", Init: &yes}
+	host.PidsLimit = &pids // whatever a test starts, this machine is to survive it
 	if root != "" {
 		host.Binds = []string{root + ":/workspace"}
 	}
