@@ -151,7 +151,7 @@ func (s *service) connect(ctx context.Context) (closeAll func(), err error) {
 		}
 		stop = server.Shutdown
 		opts = server.Options(opts)
-		s.log.Info("embedded JetStream server, it asks for the token in this file", "url", server.URL(), "token", tokenFile(s.Embedded.DataDir))
+		s.log.Info("embedded JetStream server, clients need its token", "url", server.URL(), "token", tokenFile(s.Embedded.DataDir))
 	}
 	if s.client, err = queue.Connect(ctx, opts); err != nil {
 		stop()

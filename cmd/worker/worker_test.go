@@ -112,7 +112,7 @@ func (w *running) end() error {
 // client connects to the embedded server of a worker, whose log was not read yet.
 func (w *running) client() *queue.Client {
 	w.t.Helper()
-	server := w.await("embedded JetStream server, it asks for the token in this file")
+	server := w.await("embedded JetStream server, clients need its token")
 	return connect(w.t, server["url"].(string), w.dataDir)
 }
 

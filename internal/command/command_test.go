@@ -62,7 +62,7 @@ func TestBadUsageIsOneLine(t *testing.T) {
 		`prog: --count: expected a valid 64 bit int but got "x" (see prog serve --help)`:                      {"serve", "--count=x"},
 		`prog: --pool: name "a b": expected 1 to 128 characters of A-Z a-z 0-9 _ - (see prog serve --help)`:   {"serve", "--pool", "a b"},
 		`prog: subject prefix "a b": expected 1 to 128 characters of A-Z a-z 0-9 _ - (see prog serve --help)`: {"serve", "--subject-prefix", "a b"},
-		`prog: --data-dir, --subject-prefix and --stream-prefix must not be empty (see prog serve --help)`:                {"serve", "--stream-prefix="},
+		`prog: --data-dir, --subject-prefix and --stream-prefix must not be empty (see prog serve --help)`:    {"serve", "--stream-prefix="},
 		`prog: --nats-creds: stat /nonexistent/creds: no such file or directory (see prog serve --help)`:      {"serve", "--nats-creds", "/nonexistent/creds"},
 		`prog: unexpected argument more (see prog serve --help)`:                                              {"serve", "more"},
 	} {
