@@ -15,7 +15,7 @@ func (x *execution) runObserved(ctx context.Context) (*Ending, error) {
 	}
 	before, err := changes.Take(x.task.Root, changes.Limits{})
 	if err == nil {
-		defer before.Close()
+		defer func() { _ = before.Close() }()
 	}
 	ending, runErr := x.backend.Run(ctx, &x.task)
 	switch {

@@ -44,6 +44,6 @@ func BenchmarkPipeline(b *testing.B) {
 }
 
 // noBackend succeeds at once.
-type noBackend struct{ fakeBackend }
+type noBackend struct{}
 
 func (*noBackend) Run(context.Context, *Task) (*Ending, error) { return ended("{}", ""), nil }

@@ -111,7 +111,7 @@ func TestPipelineInterrupted(t *testing.T) {
 			if before == (len(b.host.tasks) > 0) {
 				t.Errorf("%v: ran %d times", cause, len(b.host.tasks))
 			}
-			if cause == tool.ErrCancelled {
+			if errors.Is(cause, tool.ErrCancelled) {
 				if res.Error == nil || res.Status() != tool.StatusCancelled || res.Fault != nil {
 					t.Errorf("cancelled: got %v, %v", res.Error, res.Fault)
 				}
