@@ -43,18 +43,27 @@ type Server struct {
 	log  *os.File
 }
 
-// Start runs a server on a free loopback port with its store below dir. args
-// are further command line arguments. It returns once the server answers.
-func Start(ctx context.Context, dir string, args ...string) (*Server, error) {
+// New prepares a server on a free loopback port with its store below dir,
+// without starting it. args are further command line arguments.
+func New(dir string, args ...string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{URL: fmt.Sprintf("nats://127.0.0.1:%d", port), Port: port, dir: dir, args: args}
+	return &Server{URL: fmt.Sprintf("nats://127.0.0.1:%d", port), Port: port, dir: dir, args: args}, nil
+}
+
+// Start is New and then Restart. It returns once the server answers.
+func Start(ctx context.Context, dir string, args ...string) (*Server, error) {
+	s, err := New(dir, args...)
+	if err != nil {
+		return nil, err
+	}
 	return s, s.Restart(ctx)
 }
 
-// Restart starts the process on the same port and store, after Stop or Kill.
+// Restart starts the process on the same port and store: for the first time,
+// or after Stop or Kill.
 func (s *Server) Restart(ctx context.Context) error {
 	bin, err := Build()
 	if err != nil {
