@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,8 @@ const findTimeout = 15 * time.Second
 // python3 of PATH in turn, then those of /usr/local/bin and /usr/bin; the first
 // one wins that another user could execute and read, because tools run under
 // an identity of their own: a Python below a home directory of mode 0700 is
-// taken only when there is no other.
+// taken only when there is no other. Scripts, which only look for the real one
+// and take a tenth of a second for it, are asked last.
 func FindInterpreter(ctx context.Context, name string) (*python.Interpreter, error) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
@@ -47,9 +49,9 @@ func FindInterpreter(ctx context.Context, name string) (*python.Interpreter, err
 	return nil, errors.Join(errs...)
 }
 
-// pythonCandidates are the files called python3, each once.
+// pythonCandidates are the files called python3, each once, scripts last.
 func pythonCandidates() []string {
-	var files []string
+	var files, scripts []string
 	seen := map[string]bool{}
 	dirs := append(filepath.SplitList(os.Getenv("PATH")), "/usr/local/bin", "/usr/bin")
 	for _, dir := range dirs {
@@ -65,9 +67,24 @@ func pythonCandidates() []string {
 			continue
 		}
 		seen[real] = true
-		files = append(files, file)
+		if isScript(real) {
+			scripts = append(scripts, file)
+		} else {
+			files = append(files, file)
+		}
 	}
-	return files
+	return append(files, scripts...)
+}
+
+func isScript(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var magic [2]byte
+	_, err = io.ReadFull(f, magic[:])
+	return err == nil && string(magic[:]) == "#!"
 }
 
 // reachable reports whether any user may execute the interpreter and read its
