@@ -64,7 +64,7 @@ func TestEmbeddedServerToken(t *testing.T) {
 	catalog, _ := fleet.Catalog(t, "")
 	data := t.TempDir()
 	worker := fleet.StartWorker(t, "--catalog", catalog, "--embedded-listen", "127.0.0.1:0", "--data-dir", data)
-	line := worker.Logged("embedded JetStream server, it asks for the token in this file", nil)
+	line := worker.Logged("embedded JetStream server, clients need its token", nil)
 	worker.Ready()
 	url, _ := line["url"].(string)
 
