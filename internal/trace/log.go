@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"go.opentelemetry.io/contrib/bridges/otelslog"
 	"go.opentelemetry.io/otel"
@@ -26,6 +27,7 @@ func (t *Telemetry) NewLogger(w io.Writer, cfg LogConfig) (*slog.Logger, error) 
 	case "text":
 		h = slog.NewTextHandler(w, opts)
 	case "json":
+		opts.ReplaceAttr = milliseconds
 		h = slog.NewJSONHandler(w, opts)
 	default:
 		return nil, fmt.Errorf("log format %q: expected text or json", cfg.Format)
@@ -36,6 +38,14 @@ func (t *Telemetry) NewLogger(w io.Writer, cfg LogConfig) (*slog.Logger, error) 
 		h = slog.NewMultiHandler(h, levelled{bridge, cfg.Level})
 	}
 	return slog.New(h), nil
+}
+
+// milliseconds gives durations in JSON their unit: "queued_ms": 1.5.
+func milliseconds(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() != slog.KindDuration {
+		return a
+	}
+	return slog.Float64(a.Key+"_ms", float64(a.Value.Duration())/float64(time.Millisecond))
 }
 
 // ReportErrors sends errors of exporters to logger instead of stderr. It

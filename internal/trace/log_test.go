@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
@@ -23,12 +24,12 @@ func TestLoggerFormats(t *testing.T) {
 		t.Fatal(err)
 	}
 	logger.DebugContext(ctx, "unseen")
-	logger.With("a", 1).WithGroup("g").InfoContext(ctx, "settled", "b", 2)
+	logger.With("a", 1, "queued", 1500*time.Microsecond).WithGroup("g").InfoContext(ctx, "settled", "b", 2)
 	var got map[string]any
 	if err := json.Unmarshal(buf.Bytes(), &got); err != nil {
 		t.Fatalf("%v in %s", err, buf.String())
 	}
-	if got["msg"] != "settled" || got["a"] != 1.0 || !strings.Contains(buf.String(), `"trace_id":"0af7651916cd43dd8448eb211c80319c"`) {
+	if got["msg"] != "settled" || got["a"] != 1.0 || got["queued_ms"] != 1.5 || !strings.Contains(buf.String(), `"trace_id":"0af7651916cd43dd8448eb211c80319c"`) {
 		t.Errorf("record %s", buf.String())
 	}
 
