@@ -11,6 +11,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(workerEnv) != "" {
 		workerThatIsKilled()
 	}
+	if os.Getenv(warmWorkerEnv) != "" {
+		warmWorkerThatIsKilled()
+	}
 	code := m.Run()
 	for _, r := range shared.runners {
 		if err := r.Close(); err != nil {
