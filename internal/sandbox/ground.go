@@ -51,7 +51,7 @@ func (r *runner) newGround(s *Spec, first int) (*ground, error) {
 }
 
 func (g *ground) prepare(s *Spec) error {
-	own, mode, err := ownerOf(s.Root)
+	own, _, err := ownerOf(s.Root)
 	if err != nil {
 		return fmt.Errorf("project directory: %w", err)
 	}
@@ -76,7 +76,8 @@ func (g *ground) prepare(s *Spec) error {
 	for _, dir := range g.runner.visible(s) {
 		m := room.Mount{Path: dir}
 		if g.slot.Privileged {
-			if own, mode, err = ownerOf(dir); err != nil {
+			own, mode, err := ownerOf(dir)
+			if err != nil {
 				return fmt.Errorf("read-only directory: %w", err)
 			}
 			// Who shows a private directory to tools means what is in it.

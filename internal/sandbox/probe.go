@@ -52,7 +52,7 @@ func Probe(ctx context.Context, c Config) Report {
 		add("interpreter", false, err.Error(), "install Python 3.8 or later where every user can read it, or name one")
 		return rep
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	rep.Interpreter = r.interpreter
 	add("interpreter", true, fmt.Sprintf("Python %d.%d, %s", r.interpreter.Version[0], r.interpreter.Version[1], r.interpreter.Path), "")
 

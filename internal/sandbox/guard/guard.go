@@ -37,7 +37,7 @@ func New(dir string, paths []string, mounts bool) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open project to guard it: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	for _, p := range paths {
 		p = path.Clean(p)
 		missing, err := firstMissing(root, p)
@@ -68,7 +68,7 @@ func (g *Guard) Restore() (aside []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open project to guard it: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	var errs []error
 	for _, p := range g.paths {
 		name, err := p.restore(root)
@@ -83,7 +83,7 @@ func (g *Guard) Restore() (aside []string, err error) {
 }
 
 func (p *guarded) restore(root *os.Root) (aside string, err error) {
-	offender := ""
+	var offender string
 	if p.before == nil {
 		offender = made(root, p.missing, p.path)
 	} else {
