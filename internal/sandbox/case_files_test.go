@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -383,6 +384,44 @@ open('new', 'w').write('x')
 		}
 		if b, err := os.ReadFile(config); err != nil || string(b) != "[core]" {
 			l.Errorf(".git/config holds %q, %v", b, err)
+		}
+	})
+}
+
+// A file system that knows no mapped mounts: the tool's user is the owner
+// himself.
+func TestCaseOwnershipWithoutMappedMounts(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("mounts are mapped by a privileged worker only")
+	}
+	inLab(t, onlyFull, func(l *lab) {
+		base, err := os.MkdirTemp("", "toolworker-overlay-")
+		if err != nil {
+			l.Fatal(err)
+		}
+		l.Cleanup(func() { os.RemoveAll(base) })
+		for _, d := range []string{"lower", "upper", "work", "merged"} {
+			if err := os.Mkdir(filepath.Join(base, d), 0o755); err != nil {
+				l.Fatal(err)
+			}
+		}
+		merged := filepath.Join(base, "merged")
+		options := fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", base)
+		if err := syscall.Mount("overlay", merged, "overlay", 0, options); err != nil {
+			l.Skipf("no overlay file system here: %v", err)
+		}
+		l.Cleanup(func() { _ = syscall.Unmount(merged, syscall.MNT_DETACH) })
+		for uid, name := range map[int]string{0: "of root", 1234: "of somebody"} {
+			root := filepath.Join(merged, name)
+			for _, err := range []error{os.Mkdir(root, 0o700), os.Chown(root, uid, uid), os.Chmod(base, 0o755)} {
+				if err != nil {
+					l.Fatal(err)
+				}
+			}
+			l.wantsWritten(root, uid, uid)
+			if r := l.run(Spec{Root: root, Argv: []string{"id", "-u"}}); !slices.Contains(r.Sandbox.Missing, missingOwnerMap) {
+				l.Errorf("nothing is said of the mapping that this file system does not know: %v", r)
+			}
 		}
 	})
 }
