@@ -14,6 +14,9 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if wrong := reference.Variables(k.Model, command.EnvPrefix); len(wrong) > 0 {
+		t.Errorf("variables: %v", wrong)
+	}
 	reference.Verify(t, "../../README.md", "publisher commands", reference.Commands(k.Model))
 	for _, path := range append([][]string{{}}, reference.Leaves(k.Model)...) {
 		table, err := reference.Flags(k.Model, path...)

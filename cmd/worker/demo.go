@@ -157,18 +157,22 @@ func (d *demo) show(ctx context.Context, s *service) error {
 	}
 	var err error
 	var traced answer
+	good := 0
 	for range d.samples {
 		a := <-answers
-		if len(a.differences) > 0 {
-			err = errDiffers
+		if len(a.differences) == 0 {
+			good++
 		}
 		if a.richer(traced) {
 			traced = a
 		}
 		err = errors.Join(err, d.view.result(a))
 	}
+	if good < len(d.samples) {
+		err = errors.Join(err, errDiffers)
+	}
 	if waitErr := d.collector.Wait(ctx, traced.trace, trace.SpanProcessRequest); waitErr != nil {
 		return errors.Join(err, fmt.Errorf("wait for the trace: %w", waitErr))
 	}
-	return errors.Join(err, d.view.trace(traced, d.collector.Trace(traced.trace)))
+	return errors.Join(err, d.view.trace(traced, d.collector.Trace(traced.trace)), d.view.end(good, len(d.samples)))
 }

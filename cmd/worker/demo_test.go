@@ -27,7 +27,7 @@ func TestDemo(t *testing.T) {
 	}
 	for _, want := range []string{
 		"of this checkout", "isolation ", "01-read-a-file", "unknown_tool", "path_escape", "read_only", "Execution timed out after 0.5s",
-		"planner ", "└─ send tools.request ", "   └─ process tools.request ", "      ├─ execute_tool inline ", "exec ", "ack tools.request ",
+		"planner ", "└─ send tools.request ", "   └─ process tools.request ", "      ├─ execute_tool inline ", "exec ", "ack tools.request ", "7 of 7 requests ended as their samples say",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())

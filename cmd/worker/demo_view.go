@@ -23,6 +23,7 @@ type view interface {
 	serving(s *service, samples []schemas.Sample) error
 	result(a answer) error
 	trace(a answer, spans []sdktrace.ReadOnlySpan) error
+	end(good, all int) error
 }
 
 func newView(w io.Writer, json bool) view {
@@ -114,6 +115,11 @@ func (v *textView) trace(a answer, spans []sdktrace.ReadOnlySpan) error {
 	return writeTree(v.w, spans, v.style)
 }
 
+func (v *textView) end(good, all int) error {
+	_, err := fmt.Fprintf(v.w, "\n%d of %d requests ended as their samples say\n", good, all)
+	return err
+}
+
 // jsonView shows it to a script.
 type jsonView struct{ w io.Writer }
 
@@ -127,6 +133,8 @@ func (v jsonView) line(value any) error {
 
 func (jsonView) begin(int, string) error                  { return nil }
 func (jsonView) serving(*service, []schemas.Sample) error { return nil }
+
+func (jsonView) end(int, int) error { return nil }
 
 func (v jsonView) result(a answer) error {
 	line := struct {

@@ -92,3 +92,19 @@ func written(f *kong.Flag) string {
 func cell(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "|", "\\|"), "\n", " ")
 }
+
+// Variables lists the flags whose environment variable is not prefix and
+// their own name.
+func Variables(model *kong.Application, prefix string) []string {
+	var wrong []string
+	_ = kong.Visit(model, func(node kong.Visitable, next kong.Next) error {
+		if f, ok := node.(*kong.Flag); ok && f.Name != "help" {
+			want := prefix + "_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+			if len(f.Envs) != 1 || f.Envs[0] != want {
+				wrong = append(wrong, fmt.Sprintf("--%s has %v, expected %s", f.Name, f.Envs, want))
+			}
+		}
+		return next(nil)
+	})
+	return wrong
+}

@@ -74,3 +74,12 @@ func TestVerifyFindsTheParts(t *testing.T) {
 		}
 	}
 }
+
+func TestVariables(t *testing.T) {
+	if wrong := Variables(model(t), "POT"); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+	if wrong := Variables(model(t), "CUP"); len(wrong) != 3 {
+		t.Errorf("%d flags: %v", len(wrong), wrong)
+	}
+}
