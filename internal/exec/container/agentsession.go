@@ -14,6 +14,7 @@ type agentSession struct {
 	*agent.Session
 	backend *Backend
 	env     []string // what the container gives a process
+	staged  staged
 }
 
 func newAgentSession(b *Backend, s *agent.Session) *agentSession {
@@ -25,9 +26,19 @@ func (s *agentSession) done() <-chan struct{} { return s.Done() }
 func (s *agentSession) close()                { _ = s.Session.Close() }
 
 func (s *agentSession) run(ctx context.Context, p *place, t *exec.Task) (*exec.Ending, error) {
+	argv, beside, err := s.bring(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	spec := &sandbox.Spec{
-		Project: t.Project.ID, Argv: t.Argv, Name: t.Name, Input: t.Input, Env: environ(s.env, t),
+		Project: t.Project.ID, Argv: argv, Name: t.Name, Input: t.Input, Env: environ(s.env, t),
 		Root: p.workspace, Writable: t.Writes, Protect: t.Protect, Network: t.Network, Limits: t.Limits,
+	}
+	if beside != "" {
+		spec.ReadOnly = []string{beside}
+	}
+	if p.bound {
+		spec.Protect = nil // guarded from outside
 	}
 	if t.Argv == nil {
 		spec.Code = []byte(t.Code)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolworker/toolworker/internal/exec"
 	"github.com/toolworker/toolworker/internal/exec/container/engine"
+	"github.com/toolworker/toolworker/internal/sandbox/guard"
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
@@ -83,11 +84,29 @@ func (b *Backend) Run(ctx context.Context, t *exec.Task) (*exec.Ending, error) {
 		return b.refusal(t, place, err)
 	}
 	began := time.Now()
-	ending, err := s.run(ctx, place, t)
+	ending, err := guarded(place, t, func() (*exec.Ending, error) { return s.run(ctx, place, t) })
 	if err == nil {
 		return ending, nil
 	}
 	return b.lost(ctx, t, place, began, err)
+}
+
+// guarded runs a task and restores what it did to protected paths where
+// nothing kept it from that. Of a workspace that is not the project's own
+// directory the agent does so.
+func guarded(p *place, t *exec.Task, run func() (*exec.Ending, error)) (*exec.Ending, error) {
+	if !t.Writes || !p.bound || len(t.Protect) == 0 {
+		return run()
+	}
+	g, err := guard.New(t.Root, t.Protect, p.protected)
+	if err != nil {
+		return nil, &tool.Fault{Err: err}
+	}
+	ending, err := run()
+	if _, restoreErr := g.Restore(); restoreErr != nil && err == nil {
+		return nil, &tool.Fault{Err: restoreErr}
+	}
+	return ending, err
 }
 
 // errClosed is what a closed Backend gives.

@@ -90,7 +90,7 @@ func (m *made) get(ctx context.Context, t *exec.Task, r tool.Resource) (*place, 
 			return nil, err
 		}
 		p := &place{
-			container: c.container, launcher: engineLauncher{m.engine, c.container.ID}, protected: true,
+			container: c.container, launcher: engineLauncher{m.engine, c.container.ID},
 			release: func() { m.leave(c) },
 		}
 		if c.container.Labels[labelAgent] != "" {

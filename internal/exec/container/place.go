@@ -22,7 +22,7 @@ type place struct {
 	workspace string // the root of the project inside
 	// bound: the workspace is a bind mount of the task's root.
 	bound bool
-	// protected: the engine mounts protected paths read-only.
+	// protected: all protected paths that exist are mounted read-only.
 	protected bool
 	launcher  launcher
 	// agent is the agent's path when it is there already, "" when it has to
@@ -86,7 +86,21 @@ func (b *Backend) place(ctx context.Context, t *exec.Task) (*place, error) {
 		p.image = r.Image
 	}
 	p.bound = b.engine.Local() && sameDirectory(p.container.HostPath(p.workspace), t.Root)
+	p.protected = p.bound && mounted(p.container, t, p.workspace)
 	return p, nil
+}
+
+// mounted reports whether every protected path that exists is a mount of its own.
+func mounted(c *engine.Container, t *exec.Task, workspace string) bool {
+	for _, protected := range t.Protect {
+		if _, err := os.Lstat(path.Join(t.Root, protected)); err != nil {
+			continue
+		}
+		if _, ok := c.ReadOnly[path.Join(workspace, protected)]; !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // instance is a container that somebody else made.

@@ -81,6 +81,11 @@ func (s *plainSession) call(ctx context.Context, argv []string, stdin []byte, st
 func (s *plainSession) run(ctx context.Context, p *place, t *exec.Task) (*exec.Ending, error) {
 	input := []byte(t.Input)
 	argv := t.Argv
+	if t.Definition != nil {
+		if _, needed := exec.Beside(t.Argv, t.Definition.Dir, t.Definition.Dir); needed {
+			return nil, unusablef("the files of the catalogue entry cannot be brought into container %s, where no agent runs", p.container.Name)
+		}
+	}
 	if t.Argv == nil {
 		var err error
 		if argv, input, err = s.python.command(ctx, s, t); err != nil {

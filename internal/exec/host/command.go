@@ -1,27 +1,10 @@
 package host
 
-import (
-	"os"
-	"path/filepath"
-)
+import "github.com/toolworker/toolworker/internal/exec"
 
-// python is the argument that stands for the worker's resolved interpreter.
-const python = "python3"
-
-// argv makes the relative files of a command absolute: those that lie beside
-// its catalogue entry, in the directory beside. Everything else is passed as
-// it is written, and no shell sees it.
+// argv is a command whose files lie beside its catalogue entry, in the
+// directory beside, which the tool sees where it is.
 func argv(command []string, beside string) []string {
-	absolute := make([]string, len(command))
-	for i, argument := range command {
-		absolute[i] = argument
-		if beside == "" || !filepath.IsLocal(argument) || argument[0] == '-' || i == 0 && argument == python {
-			continue
-		}
-		file := filepath.Join(beside, argument)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-			absolute[i] = file
-		}
-	}
+	absolute, _ := exec.Beside(command, beside, beside)
 	return absolute
 }

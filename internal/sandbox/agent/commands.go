@@ -152,7 +152,7 @@ func await(ctx context.Context, sl *slot, timeout time.Duration) (x *slotExit, t
 func (c *commands) job(s *sandbox.Spec) (*slotJob, func()) {
 	j := &slotJob{
 		Argv: s.Argv, Env: s.Env, Dir: s.Root, Limits: launch.Limits(s.Limits, false), PIDs: s.Limits.PIDs,
-		Confine: confinement{Landlock: c.landlock, Writable: s.Writable, Network: s.Network},
+		Confine: confinement{Landlock: c.landlock, Read: s.ReadOnly, Writable: s.Writable, Network: s.Network},
 	}
 	if s.Limits.MemoryBytes > 0 {
 		// What a process may write to, not what it reserves: runtimes reserve

@@ -16,6 +16,7 @@ import (
 // temporary files only its own.
 type confinement struct {
 	Landlock bool     `json:"landlock,omitzero"`
+	Read     []string `json:"read,omitzero"` // beside what everybody may read
 	Write    []string `json:"write,omitzero"`
 	// Writable: the project is among what may be written.
 	Writable bool `json:"writable,omitzero"`
@@ -30,7 +31,7 @@ func (c *confinement) ruleset() (int, error) {
 	if !c.Landlock {
 		return -1, nil
 	}
-	rules := landlock.Rules{Read: readable(), Write: c.Write, Devices: devices, NoTCP: !c.Network}
+	rules := landlock.Rules{Read: append(readable(), c.Read...), Write: c.Write, Devices: devices, NoTCP: !c.Network}
 	fd, err := rules.Ruleset()
 	if err != nil {
 		return -1, fmt.Errorf("confine command: %w", err)

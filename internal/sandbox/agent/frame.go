@@ -26,6 +26,7 @@ const (
 	kindStderr                 // agent: output of a run
 	kindExit                   // agent: a piece of the exitDoc or fileDoc; the first byte is 1 when more follows
 	kindPong                   // agent
+	kindStage                  // worker: runHeader of a stageDoc and a tar, then the beginning of its body
 	kindEnd                    // one more than the last
 )
 

@@ -196,8 +196,9 @@ func FuzzServe(f *testing.F) {
 	spec, _ := encode(newSpecDoc(&sandbox.Spec{Argv: []string{"x"}}))
 	f.Add([]byte(raw(kindRun, 1, string(runHeader{spec: uint32(len(spec))}.append(nil))+string(spec)) + raw(kindCancel, 1, "")))
 	f.Add([]byte(raw(kindPing, 0, "") + raw(kindRead, 2, `{"root":"/","path":"a","max":1}`) + raw(kindCredit, 2, "\x00\x00\x00\x01")))
+	f.Add([]byte(raw(kindStage, 3, string(runHeader{spec: 12, code: 1}.append(nil))+`{"key":"ab"}x`)))
 	f.Fuzz(func(_ *testing.T, said []byte) {
-		_ = Serve(context.Background(), bytes.NewReader(said), io.Discard, ServeConfig{Runner: runnerFunc(echo), ReadFile: readNothing})
+		_ = Serve(context.Background(), bytes.NewReader(said), io.Discard, ServeConfig{Runner: runnerFunc(echo), ReadFile: readNothing, Stage: stageNowhere})
 	})
 }
 

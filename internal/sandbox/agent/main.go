@@ -86,7 +86,9 @@ func serve(nonce string) error {
 		_ = os.RemoveAll(dir)
 	}
 	r := newRunner("/proc/self/exe")
-	err := Serve(context.Background(), os.Stdin, os.Stdout, ServeConfig{Nonce: nonce, Runner: r, ReadFile: readFile})
+	err := Serve(context.Background(), os.Stdin, os.Stdout, ServeConfig{
+		Nonce: nonce, Runner: r, ReadFile: readFile, Stage: r.stage,
+	})
 	err = errors.Join(err, r.Close())
 	killTree()
 	return err

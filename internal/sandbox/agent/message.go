@@ -183,6 +183,17 @@ type fileDoc struct {
 	Size  int64  `json:"size"`
 }
 
+// stageDoc names files that are to be there for later runs.
+type stageDoc struct {
+	Key string `json:"key"` // lower-case hex
+}
+
+// stagedDoc says where they are.
+type stagedDoc struct {
+	Error string `json:"error,omitzero"`
+	Path  string `json:"path,omitzero"`
+}
+
 func encode(v any) ([]byte, error) {
 	b, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
 	if err != nil {

@@ -33,7 +33,7 @@ func (s *Session) Run(ctx context.Context, spec *sandbox.Spec) (*sandbox.Exit, e
 		defer timer.Stop()
 	}
 	answer, err := s.do(ctx, func(c *call) error {
-		return s.send(c, h, doc, spec.Code, spec.Input)
+		return s.send(c, kindRun, h, doc, spec.Code, spec.Input)
 	}, spec.Stdout, spec.Stderr)
 	if err != nil {
 		return nil, err
@@ -79,6 +79,34 @@ func (s *Session) ReadFile(ctx context.Context, root, path string, limit int64, 
 		return 0, fmt.Errorf("read %s: %d bytes arrived of %d", path, counted.n, end.Size)
 	}
 	return counted.n, nil
+}
+
+// Stage unpacks a tar of files and directories inside the container, where
+// every run may read them, and returns the directory. The same key twice
+// unpacks nothing and returns the same directory; it is lower-case hex. The
+// error is no Fault when the container has no room for it.
+func (s *Session) Stage(ctx context.Context, key string, tar []byte) (string, error) {
+	doc, err := encode(stageDoc{Key: key})
+	if err != nil {
+		return "", err
+	}
+	h := runHeader{spec: uint32(len(doc)), code: uint32(len(tar))}
+	if err := h.check(); err != nil {
+		return "", err
+	}
+	answer, err := s.do(ctx, func(c *call) error { return s.send(c, kindStage, h, doc, tar) }, nil, nil)
+	if err != nil {
+		return "", err
+	}
+	var end stagedDoc
+	if err := decode(answer, &end); err != nil {
+		s.fail(err)
+		return "", s.fault()
+	}
+	if end.Error != "" {
+		return "", errors.New(end.Error)
+	}
+	return end.Path, nil
 }
 
 // counter keeps the first error of w, and does not trust the far side's limit.
@@ -176,13 +204,13 @@ func (s *Session) collect(c *call, stdout, stderr io.Writer) ([]byte, error) {
 
 // send writes a run, in one frame when it fits. It stops when the call is
 // over, whoever ended it.
-func (s *Session) send(c *call, h runHeader, parts ...[]byte) error {
+func (s *Session) send(c *call, k kind, h runHeader, parts ...[]byte) error {
 	first := h.append(make([]byte, 0, runHeaderSize))
 	if runHeaderSize+h.size() <= maxPayload {
 		defer close(c.opened)
-		return s.out.write(kindRun, c.id, append([][]byte{first}, parts...)...)
+		return s.out.write(k, c.id, append([][]byte{first}, parts...)...)
 	}
-	err := s.out.write(kindRun, c.id, first)
+	err := s.out.write(k, c.id, first)
 	close(c.opened)
 	for _, p := range parts {
 		for len(p) > 0 && err == nil && !c.over() {

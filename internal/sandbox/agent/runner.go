@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/toolworker/toolworker/internal/sandbox"
+	"github.com/toolworker/toolworker/internal/sandbox/guard"
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
@@ -40,7 +41,7 @@ func newRunner(executable string) *runner {
 // Run implements sandbox.Runner.
 func (r *runner) Run(ctx context.Context, s *sandbox.Spec) (*sandbox.Exit, error) {
 	if s.Code == nil {
-		return r.commands.Run(ctx, s)
+		return r.guarded(ctx, s)
 	}
 	r.once.Do(func() { r.python, r.pythonErr = r.newPython() })
 	if r.pythonErr != nil {
@@ -48,6 +49,23 @@ func (r *runner) Run(ctx context.Context, s *sandbox.Spec) (*sandbox.Exit, error
 	}
 	s.ReadOnly = append(s.ReadOnly, readable()...)
 	return r.python.Run(ctx, s)
+}
+
+// guarded runs a command and restores what it did to protected paths: nothing
+// in a container keeps it from that.
+func (r *runner) guarded(ctx context.Context, s *sandbox.Spec) (*sandbox.Exit, error) {
+	if !s.Writable || len(s.Protect) == 0 {
+		return r.commands.Run(ctx, s)
+	}
+	g, err := guard.New(s.Root, s.Protect, false)
+	if err != nil {
+		return nil, err
+	}
+	x, err := r.commands.Run(ctx, s)
+	if _, restoreErr := g.Restore(); restoreErr != nil && err == nil {
+		return nil, restoreErr
+	}
+	return x, err
 }
 
 // Close implements sandbox.Runner.

@@ -24,7 +24,11 @@ type ServeConfig struct {
 	Nonce    string // what the worker started this agent with
 	Runner   sandbox.Runner
 	ReadFile FileReader
+	Stage    Stager
 }
+
+// Stager unpacks a tar once for each key and returns the directory.
+type Stager func(key string, tar []byte) (dir string, err error)
 
 // closeGrace bounds how long an agent waits for what it has killed.
 const closeGrace = 5 * time.Second
@@ -70,7 +74,8 @@ type served struct {
 	cancel context.CancelFunc
 	credit *credit
 
-	// The body of a run as it arrives; only the loop touches it.
+	// The body of a run or of files to stage as it arrives; only the loop touches it.
+	kind    kind
 	header  runHeader
 	body    []byte
 	started bool
@@ -90,7 +95,7 @@ func (s *server) loop(ctx context.Context, r *frameReader) error {
 
 func (s *server) handle(ctx context.Context, f frame) error {
 	switch f.kind {
-	case kindRun:
+	case kindRun, kindStage:
 		return s.open(ctx, f)
 	case kindBody:
 		c := s.call(f.id)

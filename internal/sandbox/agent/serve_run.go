@@ -18,7 +18,7 @@ func (s *server) open(ctx context.Context, f frame) error {
 	if err != nil {
 		return err
 	}
-	c.header = h
+	c.kind, c.header = f.kind, h
 	return s.feed(c, rest)
 }
 
@@ -35,6 +35,9 @@ func (s *server) feed(c *served, piece []byte) error {
 	c.started = true
 	doc, code, input := split(c.body, c.header)
 	c.body = nil
+	if c.kind == kindStage {
+		return s.stage(c, doc, code)
+	}
 	var d specDoc
 	if err := decode(doc, &d); err != nil {
 		return err
@@ -79,6 +82,27 @@ func (s *server) exit(id uint32, d *exitDoc) {
 		doc, _ = encode(&exitDoc{Code: d.Code, Signal: d.Signal, TimedOut: d.TimedOut, ValueError: err.Error()})
 	}
 	_ = s.out.writePieces(kindExit, id, doc)
+}
+
+// stage answers a request to unpack files.
+func (s *server) stage(c *served, doc, tar []byte) error {
+	var d stageDoc
+	if err := decode(doc, &d); err != nil {
+		return err
+	}
+	s.wg.Go(func() {
+		var end stagedDoc
+		dir, err := s.cfg.Stage(d.Key, tar)
+		end.Path = dir
+		if err != nil {
+			end = stagedDoc{Error: err.Error()}
+		}
+		s.finish(c)
+		if doc, err := encode(end); err == nil {
+			_ = s.out.writePieces(kindExit, c.id, doc)
+		}
+	})
+	return nil
 }
 
 // read answers a request for a file.

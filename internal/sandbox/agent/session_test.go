@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -40,7 +41,7 @@ func pair(t *testing.T, r sandbox.Runner, times timing) *Session {
 	near, far := net.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		served <- Serve(t.Context(), far, far, ServeConfig{Nonce: "n", Runner: r, ReadFile: readNothing})
+		served <- Serve(t.Context(), far, far, ServeConfig{Nonce: "n", Runner: r, ReadFile: readNothing, Stage: stageNowhere})
 		_ = far.Close()
 	}()
 	s, err := newSession(t.Context(), near, "n", times)
@@ -64,6 +65,13 @@ func readNothing(_ context.Context, _, path string, _ int64, w io.Writer) (int64
 	}
 	n, err := io.WriteString(w, strings.Repeat(path[:min(len(path), 4)], 100_000))
 	return int64(n), err
+}
+
+func stageNowhere(key string, tar []byte) (string, error) {
+	if key == "full" {
+		return "", errors.New("no room")
+	}
+	return fmt.Sprintf("/staged/%s/%d", key, len(tar)), nil
 }
 
 func TestRunCarriesEverything(t *testing.T) {

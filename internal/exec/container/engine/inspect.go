@@ -23,6 +23,8 @@ type Container struct {
 	// Mounts maps directories of the container to those of the host that are
 	// bind-mounted there, and to "" where something else is mounted.
 	Mounts map[string]string
+	// ReadOnly are those of them that cannot be written to.
+	ReadOnly map[string]bool
 	// Created is when, zero when the engine does not say.
 	Created time.Time
 	// OOMKilled: the kernel has ended a process of it for lack of memory.
@@ -43,7 +45,7 @@ func (e *Engine) Inspect(ctx context.Context, id string) (*Container, error) {
 }
 
 func describe(r container.InspectResponse) *Container {
-	c := &Container{ID: r.ID, Name: strings.TrimPrefix(r.Name, "/"), Mounts: map[string]string{}}
+	c := &Container{ID: r.ID, Name: strings.TrimPrefix(r.Name, "/"), Mounts: map[string]string{}, ReadOnly: map[string]bool{}}
 	if r.Config != nil {
 		c.Image, c.User, c.Labels = r.Config.Image, r.Config.User, r.Config.Labels
 	}
@@ -56,6 +58,9 @@ func describe(r container.InspectResponse) *Container {
 			source = path.Clean(m.Source)
 		}
 		c.Mounts[path.Clean(m.Destination)] = source
+		if !m.RW {
+			c.ReadOnly[path.Clean(m.Destination)] = true
+		}
 	}
 	if r.HostConfig != nil {
 		for dir := range r.HostConfig.Tmpfs {
