@@ -145,7 +145,8 @@ func (f *fleet) serve(ctx context.Context) error {
 // answer stores the result of one request; "silent" never gets one.
 func (f *fleet) answer(ctx context.Context, m event.Message) {
 	r, err := event.DecodeRequest(m, f.client.Names.Prefix())
-	if ref, ok := err.(*event.Reference); ok {
+	var ref *event.Reference
+	if errors.As(err, &ref) {
 		data, fetchErr := f.client.Inputs().Get(ctx, ref.Project, ref.Object, ref.SHA256)
 		if fetchErr != nil {
 			return

@@ -45,7 +45,7 @@ func askEngine(ctx context.Context, url string) (engine.Version, error) {
 	if err != nil {
 		return engine.Version{}, err
 	}
-	defer e.Close()
+	defer func() { _ = e.Close() }()
 	return e.Version(ctx)
 }
 

@@ -68,7 +68,8 @@ func New(name string, grammar any, opts ...kong.Option) (*kong.Kong, error) {
 func parse(parser *kong.Kong, args []string) (chosen *kong.Context, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			if r != errHelp {
+			asked, ok := r.(error)
+			if !ok || !errors.Is(asked, errHelp) {
 				panic(r)
 			}
 			err = errHelp

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func TestMetricsInThePrometheusFormat(t *testing.T) {
 	m.Reconnected(ctx)
 
 	rec := httptest.NewRecorder()
-	tel.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	tel.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	body := rec.Body.String()
 	for _, want := range []string{
 		`toolworker_slots 4`, `toolworker_running{`,
