@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ type Attempts struct{ client *Client }
 
 // Attempts is the book of the fleet.
 func (c *Client) Attempts() *Attempts { return &Attempts{c} }
+
+// headerWrite names one write of a record.
+const headerWrite = "Tool-Write"
 
 func attemptsKey(project, id string) string { return project + "." + id }
 
@@ -54,9 +58,13 @@ func (a *Attempts) Save(ctx context.Context, project, id string, rec consume.Rec
 	if err != nil {
 		return 0, err
 	}
+	// Two workers may want to write the very same: a name of this write tells
+	// an answer that was lost from somebody else's success.
+	name := rand.Text()
 	var next uint64
 	err = a.client.persist(ctx, "write attempts", func(ctx context.Context) error {
-		ack, err := a.client.publish(ctx, &nats.Msg{Subject: a.subject(project, id), Data: data}, jetstream.WithExpectLastSequencePerSubject(rev))
+		msg := &nats.Msg{Subject: a.subject(project, id), Header: nats.Header{headerWrite: {name}}, Data: data}
+		ack, err := a.client.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(rev))
 		if err == nil {
 			next = ack.Sequence
 			return nil
@@ -64,10 +72,9 @@ func (a *Attempts) Save(ctx context.Context, project, id string, rec consume.Rec
 		if !contested(err) {
 			return err
 		}
-		// A write whose answer was lost looks like somebody else's.
 		m, readErr := a.client.fromLeader(ctx, "KV_"+a.client.Names.AttemptsBucket(), selection{LastOf: a.subject(project, id)})
 		switch {
-		case readErr == nil && string(m.Data) == string(data) && m.Sequence != rev:
+		case readErr == nil && m.Get(headerWrite) == name:
 			next = m.Sequence
 			return nil
 		case readErr == nil && m.Sequence != rev:

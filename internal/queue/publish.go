@@ -23,6 +23,9 @@ type Receipt struct {
 // of the connection are retried under it until ctx ends. A request that was
 // there before the first try is ErrIDTaken.
 func (c *Client) Publish(ctx context.Context, project, id string, m event.Message) (Receipt, error) {
+	if err := c.checkRequest(m.Subject, project, id); err != nil {
+		return Receipt{}, fmt.Errorf("publish request: %w", err)
+	}
 	msg := &nats.Msg{Subject: m.Subject, Header: headerOf(m.Header), Data: m.Data}
 	msg.Header.Set(jetstream.MsgIDHeader, RequestMsgID(project, id))
 	var ack *jetstream.PubAck
@@ -41,6 +44,23 @@ func (c *Client) Publish(ctx context.Context, project, id string, m event.Messag
 		return Receipt{}, fmt.Errorf("publish request %s: %w", RequestMsgID(project, id), ErrIDTaken)
 	}
 	return Receipt{Stream: ack.Stream, Sequence: ack.Sequence}, nil
+}
+
+// checkRequest refuses what would not even be a message of NATS.
+func (c *Client) checkRequest(subject, project, id string) error {
+	tokens, err := c.Names.Split(subject, "request", 3)
+	if err != nil {
+		return err
+	}
+	for i, member := range [...]string{"pool", "priority", "project"} {
+		if err := tool.CheckName(member, tokens[i]); err != nil {
+			return err
+		}
+	}
+	if tokens[2] != project {
+		return fmt.Errorf("subject %q: expected project %q", subject, project)
+	}
+	return tool.CheckName("id", id)
 }
 
 // permanent marks an error that looks transient and is not.

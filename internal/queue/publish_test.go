@@ -51,6 +51,16 @@ func TestPublishRefusals(t *testing.T) {
 			t.Errorf("%s: %v, expected %v", subject, err, want)
 		}
 	}
+	for want, r := range map[string][3]string{
+		`project "a b"`:                {"tools.request.default.normal.a b", "a b", "a"},
+		`id "a.b"`:                     {lane, "p", "a.b"},
+		`expected project "q"`:         {lane, "q", "a"},
+		"expected tools.request and 3": {"tools.request.default.normal", "normal", "a"},
+	} {
+		if _, err := c.Publish(t.Context(), r[1], r[2], message(r[0], "{}")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, expected %s", r, err, want)
+		}
+	}
 	for _, size := range []int{queue.MaxRequestSize, 2 << 20} {
 		if _, err := c.Publish(t.Context(), "p", "c", message(lane, strings.Repeat("x", size))); !errors.Is(err, queue.ErrTooLarge) {
 			t.Errorf("%d bytes: %v", size, err)
