@@ -1,16 +1,12 @@
 package sandbox
 
-import (
-	"os"
+import "os"
 
-	"github.com/toolworker/toolworker/internal/sandbox/shim"
-)
-
-// entries are the hidden programs of the worker's binary, by the name under
-// which it executes itself.
+// entries are hidden programs of the worker's binary, by the name under which
+// it executes itself. The supervisor of a tool is another: package shim takes
+// its turn before main.
 var entries = map[string]func(){
-	shim.Arg0: shim.Main,
-	holdArg0:  hold,
+	holdArg0: hold,
 }
 
 // Main is the first call of every program, test binaries included, that makes

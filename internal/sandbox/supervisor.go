@@ -21,6 +21,10 @@ const (
 	killTimeout = 5 * time.Second
 )
 
+// shimEnv keeps a supervisor small: it lives as long as one run and holds next
+// to nothing.
+var shimEnv = []string{"GOMAXPROCS=2", "GOGC=off"}
+
 // supervisor is the worker's side of one shim.
 type supervisor struct {
 	process *os.Process
@@ -60,7 +64,7 @@ func (r *runner) startSupervisor(files []*os.File, attr *syscall.SysProcAttr) (*
 		// until it has ended its tree; it sees the control socket close.
 		attr.Pdeathsig = syscall.SIGKILL
 	}
-	sup.process, err = r.spawner.start(r.config.Executable, shim.Arg0, []string{"GOMAXPROCS=2"}, all, attr)
+	sup.process, err = r.spawner.start(r.config.Executable, shim.Arg0, shimEnv, all, attr)
 	if err != nil {
 		_ = sup.control.Close()
 		return nil, err

@@ -3,7 +3,7 @@ package room
 import (
 	"fmt"
 	"os"
-	"path/filepath"
+	"path"
 
 	"golang.org/x/sys/unix"
 )
@@ -68,7 +68,7 @@ func (r *Room) furnish(root int) error {
 		}
 	}
 	for name, to := range links {
-		if err := makeDirs(root, filepath.Dir(name)); err != nil {
+		if err := makeDirs(root, path.Dir(name)); err != nil {
 			return err
 		}
 		if err := unix.Symlinkat(to, root, name); err != nil {

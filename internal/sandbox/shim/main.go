@@ -3,8 +3,6 @@ package shim
 import (
 	"errors"
 	"os"
-	"os/signal"
-	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -18,11 +16,19 @@ import (
 	"github.com/toolworker/toolworker/internal/sandbox/seccomp"
 )
 
-// Main runs the shim and never returns.
-func Main() {
-	// A handler, as the Go runtime sets them, would let the tool end a process 1.
-	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE, unix.SIGALRM, unix.SIGUSR1, unix.SIGUSR2)
-	debug.SetGCPercent(-1) // it lives as long as one run and holds next to nothing
+// A program that was executed under the name of the shim is one from here on
+// and never gets to its main: what a worker links for its other work takes
+// longer to initialise than a shim lives. This package imports little, so its
+// turn comes early.
+func init() {
+	if len(os.Args) > 0 && os.Args[0] == Arg0 {
+		run()
+	}
+}
+
+// run is the life of a shim; it does not return.
+func run() {
+	ignoreSignals()
 	control := os.NewFile(ControlFD, "control")
 	report, ok := serve(control)
 	if report != nil {

@@ -17,13 +17,6 @@ import (
 	"github.com/toolworker/toolworker/internal/sandbox/frame"
 )
 
-func TestMain(m *testing.M) {
-	if os.Args[0] == Arg0 {
-		Main()
-	}
-	os.Exit(m.Run())
-}
-
 // worker is the other side of a shim under test.
 type worker struct {
 	*testing.T
