@@ -12,8 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	oteltrace "go.opentelemetry.io/otel/trace"
@@ -110,37 +108,7 @@ func TestLogged(t *testing.T) {
 	}
 }
 
-func TestMeasuredCountsAnswersOnly(t *testing.T) {
-	reader := sdkmetric.NewManualReader()
-	metrics, err := trace.NewMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, res := range []*tool.Result{
-		{}, {Error: tool.Errorf(tool.ExitStatus, "x")}, {Error: tool.Errorf(tool.Internal, "x"), Fault: tool.ErrDrained},
-	} {
-		Measured(answering(res), metrics).Execute(t.Context(), request())
-	}
-	var all metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
-	var counted int64
-	for _, scope := range all.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "toolworker.results" {
-				for _, p := range sum.DataPoints {
-					counted += p.Value
-				}
-			}
-		}
-	}
-	if counted != 2 {
-		t.Errorf("counted %d results, want 2", counted)
-	}
-}
-
-// traced runs a request through the pipeline and returns its spans by name.
+// tracedRun runs a request through the pipeline and returns its spans by name.
 func tracedRun(t *testing.T, b *bench, r *tool.Request) map[string]sdktrace.ReadOnlySpan {
 	t.Helper()
 	recorder := tracetest.NewSpanRecorder()
@@ -260,8 +228,8 @@ func TestDecoratorsCompose(t *testing.T) {
 	}
 	log := slog.New(slog.DiscardHandler)
 	for _, executor := range []Executor{
-		Recovered(pipeline, log), Logged(pipeline, log), Measured(pipeline, nil), Traced(pipeline, trace.Spans{}, ""),
-		Traced(Measured(Logged(Recovered(pipeline, log), log), nil), trace.Spans{}, ""),
+		Recovered(pipeline, log), Logged(pipeline, log), Traced(pipeline, trace.Spans{}, ""),
+		Recovered(Traced(Logged(pipeline, log), trace.Spans{}, ""), log),
 	} {
 		if res := executor.Execute(t.Context(), request()); res.Error != nil || res.Output == nil {
 			t.Errorf("got %v", res.Error)

@@ -30,9 +30,28 @@ var reach = sync.OnceValues(func() (*client.Client, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_, err = c.Ping(ctx, client.PingOptions{})
+	if _, err = c.Ping(ctx, client.PingOptions{}); err == nil {
+		sweep(ctx, c)
+	}
 	return c, err
 })
+
+// sweep removes the images of test processes that were killed.
+func sweep(ctx context.Context, c *client.Client) {
+	list, err := c.ImageList(ctx, client.ImageListOptions{})
+	if err != nil {
+		return
+	}
+	for _, image := range list.Items {
+		for _, name := range image.RepoTags {
+			rest, ok := strings.CutPrefix(name, family)
+			number, _, _ := strings.Cut(rest, "-")
+			if _, err := os.Stat("/proc/" + number); ok && os.IsNotExist(err) {
+				_, _ = c.ImageRemove(ctx, name, client.ImageRemoveOptions{Force: true})
+			}
+		}
+	}
+}
 
 // Need gives a client of the engine. Without one the test is skipped, or
 // fails where CI=true.
@@ -55,7 +74,9 @@ func Missing(t testing.TB, format string, args ...any) {
 }
 
 // prefix begins the name of everything that this process makes.
-var prefix = fmt.Sprintf("toolworker-test-%d", os.Getpid())
+var prefix = fmt.Sprintf("%s%d", family, os.Getpid())
+
+const family = "toolworker-test-"
 
 // Worker is a name for a worker of this process.
 func Worker(name string) string { return prefix + "-" + name }
