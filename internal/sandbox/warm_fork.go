@@ -38,7 +38,8 @@ type forkSlot struct {
 	process     *heldProcess
 	server      *warm.Server
 	temporary   string // emptied after each run, "" for none
-	stats       cgroup.Stats
+	events      *cgroup.Events
+	stats       cgroup.Stats // of all runs so far
 }
 
 var errTimeout = errors.New("timeout")
@@ -76,7 +77,8 @@ func (w *warmth) startFork(ctx context.Context, s *Spec) (ready, error) {
 	if w.runner.level == tool.IsolationFull {
 		c.mechanism(!slot.process.begun(), "proc")
 	}
-	slot.stats = c.group.Stats()
+	slot.events = c.group.Events()
+	slot.stats = slot.events.Stats()
 	return slot, nil
 }
 
@@ -187,6 +189,7 @@ func (f *forkSlot) run(ctx context.Context, s *Spec) (*Exit, warm.Outcome, error
 // Close implements warm.Slot.
 func (f *forkSlot) Close() error {
 	err := f.server.Close()
+	f.events.Close()
 	f.confinement.release()
 	return err
 }
@@ -277,7 +280,7 @@ const pidsSlack = 4
 
 // statsOfRun is what the group's counters say of the run that has ended.
 func (f *forkSlot) statsOfRun() cgroup.Stats {
-	now := f.confinement.group.Stats()
+	now := f.events.Stats()
 	run := cgroup.Stats{OOMKills: now.OOMKills - f.stats.OOMKills, PIDsHits: now.PIDsHits - f.stats.PIDsHits}
 	f.stats = now
 	return run

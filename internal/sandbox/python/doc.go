@@ -43,7 +43,7 @@
 //	    20     4  most levels of the value
 //	    24     4  number of limits
 //	    28     4  0
-//	    32        limits, 24 bytes each: resource (4), 0 (4), soft (8), hard (8)
+//	    32        limits, 24 bytes each: resource (8), soft (8), hard (8)
 //	              name, code, input
 //
 // The value: nothing when the variable result is unassigned, or the process

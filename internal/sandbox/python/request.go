@@ -67,8 +67,7 @@ func (r *Request) Frame() ([]byte, error) {
 		b = le.AppendUint32(b, n)
 	}
 	for _, l := range r.Limits {
-		b = le.AppendUint32(b, uint32(l.Resource))
-		b = le.AppendUint32(b, 0)
+		b = le.AppendUint64(b, uint64(l.Resource))
 		b = le.AppendUint64(b, l.Soft)
 		b = le.AppendUint64(b, l.Hard)
 	}

@@ -50,27 +50,36 @@ def check(result, step):
 
 
 class Landlock:
-    """A ruleset is made anew for each child: it refers to mounts that are the child's own."""
+    """A ruleset is made anew for each child, because it refers to mounts that are the child's own."""
 
-    def __init__(self, plan):
+    def __init__(self, plan, fresh):
         self.attr = (ctypes.c_uint64 * 3)(plan['fs'], plan['net'], plan['scoped'])
-        self.rules = [(rule['path'], rule['dir'], rule['file'], rule['optional']) for rule in plan['rules'] or ()]
+        self.opened, self.later = [], []
+        for rule in plan['rules'] or ():
+            path = rule['path']
+            if any((path + '/').startswith(at + '/') for at in fresh):
+                self.later.append(rule)
+            else:
+                packed = self.open(rule)
+                if packed:
+                    self.opened.append(packed)
+
+    def open(self, rule):
+        """The kernel's form of a rule: what the path is decides which rights it may hold."""
+        try:
+            fd = posix.open(rule['path'], posix.O_PATH | posix.O_CLOEXEC)
+        except FileNotFoundError:
+            if rule['optional']:
+                return None
+            raise
+        access = rule['dir'] if posix.fstat(fd).st_mode & 0o170000 == 0o040000 else rule['file']
+        return access.to_bytes(8, 'little') + fd.to_bytes(4, 'little')
 
     def restrict(self):
         ruleset = check(system_call(SYS_LANDLOCK_CREATE_RULESET, self.attr, long(24), 0), 'make Landlock ruleset')
-        for path, of_dir, of_file, optional in self.rules:
-            try:
-                fd = posix.open(path, posix.O_PATH | posix.O_CLOEXEC)
-            except FileNotFoundError:
-                if optional:
-                    continue
-                raise
-            access = of_dir if posix.fstat(fd).st_mode & 0o170000 == 0o040000 else of_file
-            rule = access.to_bytes(8, 'little') + fd.to_bytes(4, 'little')
-            check(system_call(SYS_LANDLOCK_ADD_RULE, ruleset, 1, rule, 0), 'add Landlock rule for ' + path)
-            posix.close(fd)
+        for rule in self.opened + [packed for packed in map(self.open, self.later) if packed]:
+            check(system_call(SYS_LANDLOCK_ADD_RULE, ruleset, 1, rule, 0), 'add Landlock rule')
         check(system_call(SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0), 'enter Landlock domain')
-        posix.close(ruleset)
 
 
 class Filter:
@@ -97,7 +106,7 @@ class Child:
         self.namespaces = settings['namespaces']
         self.uid, self.gid = settings['uid'], settings['gid']
         self.drop = settings['drop_caps']
-        self.landlock = Landlock(settings['landlock']) if settings['landlock'] else None
+        self.landlock = Landlock(settings['landlock'], [m['at'] for m in settings['mounts'] or ()]) if settings['landlock'] else None
         self.filter = Filter(bytes.fromhex(settings['filter'])) if settings['filter'] else None
         self.cap_header = (ctypes.c_uint32 * 2)(0x20080522, 0)
         self.no_caps = (ctypes.c_uint32 * 6)()

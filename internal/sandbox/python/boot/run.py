@@ -11,11 +11,10 @@ class Request:
         header = read(self.HEADER)
         if header[:4] != b'PYR1':
             raise ValueError('not a request frame')
-        name, code, data, self.value_bytes, self.value_depth, limits = (
-            int.from_bytes(header[i:i + 4], 'little') for i in range(4, 28, 4))
-        bounds = read(24 * limits)
-        self.limits = [(int.from_bytes(bounds[i:i + 4], 'little'), int.from_bytes(bounds[i + 8:i + 16], 'little'),
-                        int.from_bytes(bounds[i + 16:i + 24], 'little')) for i in range(0, len(bounds), 24)]
+        # Little-endian, as every machine that this runs on.
+        _, name, code, data, self.value_bytes, self.value_depth, limits, _ = memoryview(header).cast('I')
+        bounds = memoryview(read(24 * limits)).cast('Q').tolist() if limits else []
+        self.limits = [(bounds[i], bounds[i + 1], bounds[i + 2]) for i in range(0, len(bounds), 3)]
         self.name = read(name).decode('utf-8', 'replace')
         self.code = read(code)
         self.input = read(data)
@@ -132,7 +131,8 @@ def join_threads():
     threading = modules.get('threading')
     if threading is not None:
         try:
-            threading._shutdown()
+            if thread_count() or getattr(threading, '_threading_atexits', True):
+                threading._shutdown()
         except BaseException as error:
             strip(error)
             show(error)
@@ -181,7 +181,6 @@ def release(scope):
                 if (name[:1] == '_' and name[:2] != '__') is private:
                     scope[name] = None
         collect()
-        flush_files()
 
 
 def flush_files():

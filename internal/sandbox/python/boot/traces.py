@@ -64,21 +64,29 @@ def remember_source(filename, code):
     # linecache is slow to import: the lines are put there when it is wanted.
     def remember(linecache):
         try:
-            import io
-            import tokenize
-            encoding, _ = tokenize.detect_encoding(io.BytesIO(code).readline)
-            lines = io.TextIOWrapper(io.BytesIO(code), encoding, 'replace').readlines()
+            linecache.cache[filename] = (len(code), None, lines_of(code), filename)
         except Exception:
-            return
-        if lines and not lines[-1].endswith('\n'):
-            lines[-1] += '\n'
-        linecache.cache[filename] = (len(code), None, lines, filename)
+            pass
 
     module = modules.get('linecache')
     if module is not None:
         remember(module)
     else:
         sys.meta_path.insert(0, SourceFinder(remember))
+
+
+def lines_of(code):
+    if b'coding' not in code[:400] and b'\r' not in code and code[:3] != b'\xef\xbb\xbf':
+        text = code.decode('utf-8', 'replace')
+    else:
+        import io
+        import tokenize
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(code).readline)
+        text = io.TextIOWrapper(io.BytesIO(code), encoding, 'replace').read()
+    lines = text.split('\n')
+    if not lines[-1]:
+        lines.pop()
+    return [line + '\n' for line in lines]
 
 
 class SourceFinder:
