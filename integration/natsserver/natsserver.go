@@ -96,7 +96,7 @@ func (s *Server) wait(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for nats-server at %s: %w (last: %v)\n%s", s.URL, ctx.Err(), err, s.Log())
+			return fmt.Errorf("wait for nats-server at %s: %w (last: %w)\n%s", s.URL, ctx.Err(), err, s.Log())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
