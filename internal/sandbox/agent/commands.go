@@ -63,7 +63,24 @@ func (c *commands) describe() tool.SandboxMetadata {
 	}
 	have(c.landlock, "landlock")
 	have((&confinement{}).filter() != nil, "seccomp")
+	// Commands keep the rights that the container gives its user: they may
+	// need them to write to a project of another owner.
+	if hasCapabilities() {
+		m.Missing = append(m.Missing, "capabilities")
+	} else {
+		m.Mechanisms = append(m.Mechanisms, "capabilities")
+	}
 	return m
+}
+
+// hasCapabilities reports whether this process has any.
+func hasCapabilities() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return true
+	}
+	return data[0].Effective|data[1].Effective|data[0].Permitted|data[1].Permitted != 0
 }
 
 // Run implements sandbox.Runner.
@@ -75,8 +92,7 @@ func (c *commands) Run(ctx context.Context, s *sandbox.Spec) (*sandbox.Exit, err
 	if err != nil {
 		return nil, err
 	}
-	job, cleanUp := c.job(s)
-	defer cleanUp()
+	job := c.job(s, sl)
 	st, err := openStdio(s)
 	if err != nil {
 		c.give(sl)
@@ -148,8 +164,8 @@ func await(ctx context.Context, sl *slot, timeout time.Duration) (x *slotExit, t
 	}
 }
 
-// job is what the slot is told, and how to clean up after the run.
-func (c *commands) job(s *sandbox.Spec) (*slotJob, func()) {
+// job is what the slot is told.
+func (c *commands) job(s *sandbox.Spec, sl *slot) *slotJob {
 	j := &slotJob{
 		Argv: s.Argv, Env: s.Env, Dir: s.Root, Limits: launch.Limits(s.Limits, false), PIDs: s.Limits.PIDs,
 		Confine: confinement{Landlock: c.landlock, Read: s.ReadOnly, Writable: s.Writable, Network: s.Network},
@@ -163,16 +179,11 @@ func (c *commands) job(s *sandbox.Spec) (*slotJob, func()) {
 	if s.Writable {
 		j.Confine.Write = append(j.Confine.Write, s.Root)
 	}
-	if c.tmp == "" {
-		return j, func() {}
+	if sl.tmp != "" {
+		j.Confine.Write = append(j.Confine.Write, sl.tmp)
+		j.Env = append([]string{"TMPDIR=" + sl.tmp}, j.Env...)
 	}
-	dir, err := os.MkdirTemp(c.tmp, "run-")
-	if err != nil {
-		return j, func() {}
-	}
-	j.Confine.Write = append(j.Confine.Write, dir)
-	j.Env = append([]string{"TMPDIR=" + dir}, j.Env...)
-	return j, func() { removeTree(dir) }
+	return j
 }
 
 // exitOf says how a command ended. It is the only place that decides so.
@@ -227,12 +238,17 @@ func (c *commands) take() (*slot, error) {
 		return sl, nil
 	}
 	c.mu.Unlock()
-	return startSlot(c.executable)
+	sl, err := startSlot(c.executable)
+	if err == nil && c.tmp != "" {
+		sl.tmp, _ = os.MkdirTemp(c.tmp, "run-") // "" when there is no room
+	}
+	return sl, err
 }
 
 // give takes a slot back, and ends those that nobody has needed for long.
 func (c *commands) give(sl *slot) {
 	sl.idle = time.Now()
+	sl.clean()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

@@ -240,8 +240,8 @@ func TestTemporaryFilesAreOnesOwn(t *testing.T) {
 	if dir == "" || errs != "" {
 		t.Fatalf("no directory: %q", errs)
 	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("left behind: %v", err)
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 

@@ -26,17 +26,51 @@ type confinement struct {
 // devices may be read and written by everybody.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// ruleset is the Landlock ruleset, -1 where the kernel has none.
-func (c *confinement) ruleset() (int, error) {
+// rulesets keeps the last Landlock ruleset: commands of a slot are mostly
+// confined alike.
+type rulesets struct {
+	stamp string
+	fd    int
+}
+
+// get gives the ruleset of c, -1 where the kernel has none. It stays open
+// until the next call.
+func (r *rulesets) get(c *confinement) (int, error) {
 	if !c.Landlock {
 		return -1, nil
+	}
+	stamp := c.stamp()
+	if stamp == r.stamp {
+		return r.fd, nil
+	}
+	if r.stamp != "" {
+		_ = unix.Close(r.fd)
+		r.stamp = ""
 	}
 	rules := landlock.Rules{Read: append(readable(), c.Read...), Write: c.Write, Devices: devices, NoTCP: !c.Network}
 	fd, err := rules.Ruleset()
 	if err != nil {
 		return -1, fmt.Errorf("confine command: %w", err)
 	}
+	r.stamp, r.fd = stamp, fd
 	return fd, nil
+}
+
+// stamp tells confinements apart, and the files that their paths led to: a
+// ruleset refers to these, whatever becomes of the names.
+func (c *confinement) stamp() string {
+	b := fmt.Appendf(nil, "%v %q %q", c.Network, c.Read, c.Write)
+	for _, paths := range [][]string{{"/"}, c.Read, c.Write} {
+		for _, p := range paths {
+			var st unix.Stat_t
+			_ = unix.Stat(p, &st)
+			b = fmt.Appendf(b, " %d:%d", st.Dev, st.Ino)
+			if p == "/" { // what is in it counts as well
+				b = fmt.Appendf(b, ":%d.%d", st.Mtim.Sec, st.Mtim.Nsec)
+			}
+		}
+	}
+	return string(b)
 }
 
 // readable is everything in the root directory but temporary files.

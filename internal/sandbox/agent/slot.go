@@ -58,6 +58,7 @@ type slot struct {
 	rights  int
 	last    uint32
 	idle    time.Time // since when
+	tmp     string    // for temporary files of its commands, "" when there is no room
 }
 
 // startSlot starts a slot that ends with this process.
@@ -77,7 +78,7 @@ func startSlot(executable string) (*slot, error) {
 	s := &slot{conn: os.NewFile(uintptr(frames[0]), "slot"), rights: rights[0]}
 	s.in, s.out = newFrameReader(s.conn), newFrameWriter(s.conn)
 	s.process, err = os.StartProcess(executable, []string{slotArg0}, &os.ProcAttr{
-		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=32MiB"},
+		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=50"},
 		Files: []*os.File{theirs, theirs, os.Stderr, theirRights},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
@@ -126,6 +127,35 @@ func (s *slot) end() {
 	timer := time.AfterFunc(closeGrace, func() { _ = s.process.Kill() })
 	defer timer.Stop()
 	_, _ = s.process.Wait()
+	if s.tmp != "" {
+		removeTree(s.tmp)
+	}
+}
+
+// clean empties the directory for temporary files. It stays the same
+// directory as long as nobody has put anything into it.
+func (s *slot) clean() {
+	if s.tmp == "" || isEmpty(s.tmp) {
+		return
+	}
+	removeTree(s.tmp)
+	if os.Mkdir(s.tmp, 0o700) != nil {
+		s.tmp = ""
+	}
+}
+
+func isEmpty(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &st) != nil || st.Mode&0o777 != 0o700 {
+		return false
+	}
+	names, _ := f.Readdirnames(1)
+	return len(names) == 0
 }
 
 // readPieces reads a document that writePieces sent.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -16,8 +15,6 @@ import (
 
 // slotMain is the slot process. It returns when the agent is gone.
 func slotMain() error {
-	// A command dies with the thread that started it: that is this one.
-	runtime.LockOSThread()
 	if err := unix.CloseRange(slotRightsFD+1, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close descriptors: %w", err)
 	}
@@ -50,8 +47,9 @@ type numberedJob struct {
 }
 
 type slotProcess struct {
-	out  *frameWriter
-	jobs chan numberedJob
+	out      *frameWriter
+	jobs     chan numberedJob
+	rulesets rulesets
 
 	mu     sync.Mutex
 	at     uint32 // the run that was taken last
@@ -114,7 +112,7 @@ func (m *slotProcess) run(j numberedJob) *slotExit {
 	if err != nil {
 		return notStarted("receive descriptors", err)
 	}
-	ruleset, err := j.Confine.ruleset()
+	ruleset, err := m.rulesets.get(&j.Confine)
 	if err != nil {
 		closeAll(files)
 		return notStarted("confine", err)
@@ -125,25 +123,38 @@ func (m *slotProcess) run(j numberedJob) *slotExit {
 	}
 	pid, err := child.Start()
 	closeAll(files)
-	if ruleset >= 0 {
-		_ = unix.Close(ruleset)
-	}
 	if err != nil {
 		return notStarted("start", err)
 	}
-	pidfd, err := unix.PidfdOpen(pid, 0)
+	pidfd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
 		killTree()
 		return notStarted("open process", err)
 	}
 	m.running(j.id, pidfd)
 	census := startCensus(j.PIDs, func() { _ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) })
+	process := os.NewFile(uintptr(pidfd), "process")
+	awaitEnd(process)
 	x := reap(pid)
 	x.PIDs, x.Hit = census.stop()
 	m.running(j.id, -1)
-	_ = unix.Close(pidfd)
+	_ = process.Close()
 	x.add(killTree())
 	return x
+}
+
+// awaitEnd waits for the end of a process without holding a thread. Where
+// that is not possible it returns at once, and reap waits.
+func awaitEnd(process *os.File) {
+	c, err := process.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = c.Read(func(fd uintptr) bool {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(poll, 0)
+		return n > 0 || err != nil && err != unix.EINTR
+	})
 }
 
 func notStarted(step string, err error) *slotExit {
