@@ -109,7 +109,7 @@ func TestPipelineVerifiesOutputs(t *testing.T) {
 	}
 }
 
-func TestPipelineNotesChanges(t *testing.T) {
+func TestPipelineNotesChangesOfAContainer(t *testing.T) {
 	for _, exitCode := range []int{0, 1} {
 		b := newBench(t)
 		for _, name := range []string{"modified", "deleted", "kept"} {
@@ -117,7 +117,7 @@ func TestPipelineNotesChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b.host.run = func(context.Context, *Task) (*Ending, error) {
+		b.container.run = func(context.Context, *Task) (*Ending, error) {
 			e := ended("", "")
 			e.ExitCode = exitCode
 			return e, errors.Join(
@@ -125,7 +125,7 @@ func TestPipelineNotesChanges(t *testing.T) {
 				os.WriteFile(filepath.Join(b.dir, "modified"), []byte("x"), 0o600),
 				os.Remove(filepath.Join(b.dir, "deleted")))
 		}
-		res := b.execute(t, t.Context(), request(calling("write")))
+		res := b.execute(t, t.Context(), request(calling("write"), inContainer))
 		want := []tool.Change{{Path: "created", Change: tool.Created}, {Path: "deleted", Change: tool.Deleted}, {Path: "modified", Change: tool.Modified}}
 		if diff := cmp.Diff(want, res.Changes); diff != "" || res.ChangesTruncated || (res.Error == nil) != (exitCode == 0) {
 			t.Errorf("exit code %d, %v: %s", exitCode, res.Error, diff)
