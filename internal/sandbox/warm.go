@@ -35,12 +35,12 @@ func ParseWarm(s string) (Warm, error) {
 	return "", fmt.Errorf("%q: expected fork, spawn or off", s)
 }
 
-// DefaultPreload are the modules that inline code imports most.
+// DefaultPreload are the modules that inline code imports most, without those
+// that make every fork noticeably dearer (dataclasses, subprocess, uuid).
 func DefaultPreload() []string {
 	return []string{
-		"base64", "collections", "contextlib", "copy", "csv", "dataclasses", "datetime", "decimal", "enum", "functools", "glob",
-		"hashlib", "heapq", "io", "itertools", "json", "math", "operator", "os", "pathlib", "random", "re", "shutil", "statistics",
-		"string", "subprocess", "tempfile", "textwrap", "time", "typing", "uuid",
+		"base64", "collections", "copy", "csv", "datetime", "enum", "functools", "glob", "hashlib", "io", "itertools", "json",
+		"math", "operator", "os", "pathlib", "random", "re", "string", "textwrap", "time", "typing",
 	}
 }
 

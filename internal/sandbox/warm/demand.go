@@ -13,6 +13,9 @@ const (
 	// at last five minutes.
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
+	// startAhead is how long before its age ends it a slot's successor is
+	// started.
+	startAhead = 2 * time.Second
 	// startTimeout bounds the start of one slot.
 	startTimeout = 20 * time.Second
 )
@@ -33,7 +36,7 @@ func (p *Pool[S]) grow(k *kind[S]) {
 func (p *Pool[S]) lacks(k *kind[S]) bool {
 	have := len(k.idle) + k.starting
 	if p.config.MaxUses > 1 {
-		have += k.leased // they come back
+		have += k.leased - k.fading // they come back, but not for long
 	}
 	return !p.closed && have < k.peak && p.starting < runtime.NumCPU() && !time.Now().Before(k.retry)
 }
@@ -56,7 +59,7 @@ func (p *Pool[S]) room(k *kind[S]) bool {
 	if oldest == nil {
 		return false
 	}
-	p.discard(oldest.idle[0])
+	p.discard(oldest, oldest.idle[0])
 	oldest.idle = oldest.idle[1:]
 	return true
 }
@@ -81,7 +84,7 @@ func (p *Pool[S]) add(k *kind[S], start func(ctx context.Context) (S, error)) {
 	} else {
 		h := &held[S]{slot: slot, until: time.Now().Add(p.config.lifetime())}
 		if p.closed {
-			p.discard(h)
+			p.discard(k, h)
 			return
 		}
 		p.offer(k, h)
@@ -100,6 +103,12 @@ func (p *Pool[S]) failed(k *kind[S]) {
 // worn: a slot that is free is not to be used any more.
 func (p *Pool[S]) worn(h *held[S]) bool {
 	return h.uses >= p.config.MaxUses || !time.Now().Before(h.until)
+}
+
+// fades: a slot will be worn before a successor that is started now is ready
+// for certain.
+func (p *Pool[S]) fades(h *held[S]) bool {
+	return h.uses >= p.config.MaxUses-p.config.MaxUses/8 || time.Until(h.until) < startAhead
 }
 
 // tend ends what is not needed any more, until the pool is closed.
@@ -126,7 +135,7 @@ func (p *Pool[S]) shrink() {
 		k.idle = slices.DeleteFunc(k.idle, func(h *held[S]) bool {
 			gone := short || p.worn(h) || time.Since(h.since) >= p.config.Idle
 			if gone {
-				p.discard(h)
+				p.discard(k, h)
 			}
 			return gone
 		})

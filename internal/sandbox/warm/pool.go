@@ -3,6 +3,7 @@ package warm
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -37,6 +38,7 @@ type kind[S Slot] struct {
 	leases   int        // executions that run now, those without a slot included
 	leased   int        // slots among them
 	starting int
+	fading   int // idle and leased slots that will be worn soon
 	peak     int // most leases at a time in this round of tend and the one before
 	lately   int // in this round
 	used     time.Time
@@ -51,6 +53,8 @@ type held[S Slot] struct {
 	until time.Time // when it is worn by age
 	since time.Time // when it was used last
 	uses  int
+	// fading: its successor is started while it still works.
+	fading bool
 }
 
 // NewPool returns an empty pool.
@@ -100,7 +104,7 @@ func (p *Pool[S]) Acquire(ctx context.Context, name string, start func(ctx conte
 		h := k.idle[len(k.idle)-1]
 		k.idle = k.idle[:len(k.idle)-1]
 		if p.worn(h) {
-			p.discard(h)
+			p.discard(k, h)
 			continue
 		}
 		l.held = h
@@ -173,9 +177,14 @@ func (l *Lease[S]) Release(o Outcome) {
 		k.failures = 0
 	}
 	if o != Fine || p.closed || p.worn(h) {
-		p.discard(h)
+		p.discard(k, h)
 		p.grow(k)
 		return
+	}
+	if !h.fading && p.fades(h) {
+		h.fading = true
+		k.fading++
+		p.grow(k)
 	}
 	p.offer(k, h)
 }
@@ -190,13 +199,20 @@ func (p *Pool[S]) offer(k *kind[S], h *held[S]) {
 		return
 	}
 	h.since = time.Now()
+	if h.fading {
+		k.idle = slices.Insert(k.idle, 0, h) // its successor first
+		return
+	}
 	k.idle = append(k.idle, h)
 }
 
 // discard ends a slot in the background. The caller holds the lock and no
 // longer counts the slot among the idle or leased ones.
-func (p *Pool[S]) discard(h *held[S]) {
+func (p *Pool[S]) discard(k *kind[S], h *held[S]) {
 	p.slots--
+	if h.fading {
+		k.fading--
+	}
 	p.work.Go(func() {
 		if err := h.slot.Close(); err != nil {
 			p.config.Log.Warn("warm slot did not end well", slog.Any("error", err))
@@ -211,7 +227,7 @@ func (p *Pool[S]) Close() {
 	p.closed = true
 	for _, k := range p.kinds {
 		for _, h := range k.idle {
-			p.discard(h)
+			p.discard(k, h)
 		}
 		k.idle = nil
 	}

@@ -202,6 +202,22 @@ func TestReplacedByUseAndAge(t *testing.T) {
 	})
 }
 
+// Whoever comes all the time never finds the slot gone and its successor missing.
+func TestSuccessorIsStartedAhead(t *testing.T) {
+	bubble(t, Config{MaxUses: 16, MaxAge: time.Hour}, func(t *testing.T, p *Pool[*fakeSlot], f *factory) {
+		use(p, f, "a", 0, Fine)
+		time.Sleep(time.Second)
+		for i := range 100 {
+			if !use(p, f, "a", 80*time.Millisecond, Fine) {
+				t.Errorf("execution %d found no slot", i)
+			}
+		}
+		if n := f.started.Load(); n < 6 || n > 9 {
+			t.Errorf("%d slots were started for 100 uses, 16 each", n)
+		}
+	})
+}
+
 func TestUsedOnce(t *testing.T) {
 	bubble(t, Config{MaxUses: 1}, func(t *testing.T, p *Pool[*fakeSlot], f *factory) {
 		use(p, f, "a", 0, Spent)
