@@ -9,9 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/toolworker/toolworker/internal/sandbox/warm"
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
@@ -26,16 +24,10 @@ func warmWorkerThatIsKilled() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	w := r.(*runner).warmth
-	s := &Spec{Project: "p", Root: f[2], Code: []byte{}, Env: []string{"PATH=/usr/bin:/bin"}}
-	kind, err := kindOf(s)
+	err = r.(Preparer).Prepare(context.Background(), &Spec{Project: "p", Root: f[2], Code: []byte{}, Env: []string{"PATH=/usr/bin:/bin"}})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
-	}
-	w.pool.Acquire(context.Background(), kind, w.starter(s)).Release(warm.Fine)
-	for w.pool.Ready(kind) == 0 {
-		time.Sleep(5 * time.Millisecond) // the parent has a deadline
 	}
 	fmt.Println("ready")
 	select {}

@@ -44,6 +44,29 @@ func DefaultPreload() []string {
 	}
 }
 
+// Preparer is what a Runner also is that keeps Python ready.
+type Preparer interface {
+	// Prepare waits until something is ready for runs that have everything
+	// in common with s but the code, its name, input and output. An error
+	// says why nothing will be; runs then start cold.
+	Prepare(ctx context.Context, s *Spec) error
+}
+
+// Prepare implements Preparer.
+func (r *runner) Prepare(ctx context.Context, s *Spec) error {
+	if err := s.validate(); err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	if r.warmth == nil {
+		return errors.New("nothing is kept ready: warm starts are off")
+	}
+	kind, err := kindOf(s)
+	if err != nil {
+		return err
+	}
+	return r.warmth.pool.Prepare(ctx, kind, r.warmth.starter(s))
+}
+
 // ready is something that waits for one run at a time.
 type ready interface {
 	warm.Slot

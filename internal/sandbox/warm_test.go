@@ -3,23 +3,14 @@ package sandbox
 import (
 	"fmt"
 	"testing"
-
-	"github.com/toolworker/toolworker/internal/sandbox/warm"
 )
 
 // warmUp waits until something is ready for runs like s.
 func warmUp(t *testing.T, r Runner, s *Spec) {
 	t.Helper()
-	w := r.(*runner).warmth
-	kind, err := kindOf(s)
-	if err != nil {
+	if err := r.(Preparer).Prepare(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if w.pool.Ready(kind) > 0 {
-		return
-	}
-	w.pool.Acquire(t.Context(), kind, w.starter(s)).Release(warm.Fine) // demand
-	eventually(t, "something is ready", func() bool { return w.pool.Ready(kind) > 0 })
 }
 
 func TestSpawn(t *testing.T) {

@@ -78,6 +78,8 @@ func (p *Pool[S]) add(k *kind[S], start func(ctx context.Context) (S, error)) {
 		p.slots--
 		if !p.closed {
 			p.failed(k)
+			k.why = err
+			p.tell()
 			p.config.Log.Warn("warm start does not work, executions start cold",
 				slog.String("kind", k.name), slog.Any("error", err), slog.Duration("next_try", time.Until(k.retry).Round(time.Second)))
 		}

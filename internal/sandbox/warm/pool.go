@@ -2,6 +2,8 @@ package warm
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -26,8 +28,9 @@ type Pool[S Slot] struct {
 	mu       sync.Mutex
 	closed   bool
 	kinds    map[string]*kind[S]
-	slots    int // idle, leased and starting, of all kinds
-	starting int // of all kinds
+	news     chan struct{} // closed and made anew when a start has ended
+	slots    int           // idle, leased and starting, of all kinds
+	starting int           // of all kinds
 }
 
 // kind are the slots of one kind and what is known of the demand for them.
@@ -46,6 +49,7 @@ type kind[S Slot] struct {
 	// After failed starts none is tried before retry.
 	failures int
 	retry    time.Time
+	why      error // of the last one that failed
 }
 
 type held[S Slot] struct {
@@ -59,7 +63,7 @@ type held[S Slot] struct {
 
 // NewPool returns an empty pool.
 func NewPool[S Slot](c Config) *Pool[S] {
-	p := &Pool[S]{config: c.WithDefaults(), kinds: map[string]*kind[S]{}}
+	p := &Pool[S]{config: c.WithDefaults(), kinds: map[string]*kind[S]{}, news: make(chan struct{})}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.work.Go(p.tend)
 	return p
@@ -199,6 +203,7 @@ func (p *Pool[S]) offer(k *kind[S], h *held[S]) {
 		return
 	}
 	h.since = time.Now()
+	defer p.tell()
 	if h.fading {
 		k.idle = slices.Insert(k.idle, 0, h) // its successor first
 		return
@@ -225,6 +230,7 @@ func (p *Pool[S]) discard(k *kind[S], h *held[S]) {
 func (p *Pool[S]) Close() {
 	p.mu.Lock()
 	p.closed = true
+	p.tell()
 	for _, k := range p.kinds {
 		for _, h := range k.idle {
 			p.discard(k, h)
@@ -234,6 +240,48 @@ func (p *Pool[S]) Close() {
 	p.mu.Unlock()
 	p.stop()
 	p.work.Wait()
+}
+
+// Prepare waits until a slot of a kind waits to be used. An error says why
+// none will for now.
+func (p *Pool[S]) Prepare(ctx context.Context, name string, start func(ctx context.Context) (S, error)) error {
+	if p.Ready(name) > 0 {
+		return nil
+	}
+	p.Acquire(ctx, name, start).Release(Fine) // the demand
+	for {
+		p.mu.Lock()
+		k, news, closed := p.kinds[name], p.news, p.closed
+		switch {
+		case closed:
+			p.mu.Unlock()
+			return errors.New("warm pool is closed")
+		case k != nil && len(k.idle) > 0:
+			p.mu.Unlock()
+			return nil
+		case k == nil || k.starting == 0 && k.leased == 0 && p.starting == 0:
+			var why error = errNoRoom
+			if k != nil && k.why != nil {
+				why = k.why
+			}
+			p.mu.Unlock()
+			return fmt.Errorf("keep %s ready: %w", name, why)
+		}
+		p.mu.Unlock()
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return fmt.Errorf("keep %s ready: %w", name, context.Cause(ctx))
+		}
+	}
+}
+
+var errNoRoom = errors.New("no memory, or too many others are kept ready")
+
+// tell wakes those who wait for news. The caller holds the lock.
+func (p *Pool[S]) tell() {
+	close(p.news)
+	p.news = make(chan struct{})
 }
 
 // Ready is how many slots of a kind wait to be used.

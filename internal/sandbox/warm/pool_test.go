@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -259,6 +260,36 @@ func TestBroken(t *testing.T) {
 		}
 		if f.tried.Load() != tried {
 			t.Error("a slot that failed was replaced at once")
+		}
+	})
+}
+
+func TestPrepare(t *testing.T) {
+	bubble(t, Config{MaxSlots: 1, Idle: time.Hour}, func(t *testing.T, p *Pool[*fakeSlot], f *factory) {
+		ctx := context.Background()
+		if err := p.Prepare(ctx, "a", f.start("a")); err != nil || p.Ready("a") != 1 {
+			t.Errorf("%v, %d ready", err, p.Ready("a"))
+		}
+		if err := p.Prepare(ctx, "a", f.start("a")); err != nil || f.started.Load() != 1 {
+			t.Errorf("%v, %d started", err, f.started.Load())
+		}
+		l := p.Acquire(ctx, "a", f.start("a"))
+		if err := p.Prepare(ctx, "b", f.start("b")); !errors.Is(err, errNoRoom) {
+			t.Errorf("without room: %v", err)
+		}
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if err := p.Prepare(short, "a", f.start("a")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while the only slot is busy: %v", err)
+		}
+		l.Release(Spent)
+		f.broken.Store(true)
+		if err := p.Prepare(ctx, "c", f.start("c")); err == nil || !strings.Contains(err.Error(), "no room") {
+			t.Errorf("broken: %v", err)
+		}
+		p.Close()
+		if err := p.Prepare(ctx, "d", f.start("d")); err == nil {
+			t.Error("a closed pool prepared something")
 		}
 	})
 }
