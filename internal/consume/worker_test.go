@@ -147,7 +147,7 @@ func (p *planner) send(r *tool.Request) {
 		_, err = p.Publish(p.ctx(), r.Project, r.ID, m)
 	}
 	if err != nil {
-		p.t.Fatalf("send %s: %v", r.ID, err)
+		p.t.Errorf("send %s: %v", r.ID, err)
 	}
 }
 
@@ -171,7 +171,7 @@ func (p *planner) sendAll(n int, make func(i int) *tool.Request) {
 }
 
 func (p *planner) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	p.t.Cleanup(cancel)
 	return ctx
 }
@@ -190,14 +190,18 @@ func (p *planner) result(project, id string) *event.ResultDoc {
 	return doc
 }
 
-// messages counts what a stream holds.
+// messages counts what a stream holds, as soon as the server can be asked.
 func (p *planner) messages(stream string) uint64 {
 	p.t.Helper()
-	s, err := p.JetStream().Stream(p.ctx(), stream)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return s.CachedInfo().State.Msgs
+	var n uint64
+	queuetest.Until(p.t, "the server counts its messages", func() bool {
+		s, err := p.JetStream().Stream(p.ctx(), stream)
+		if err == nil {
+			n = s.CachedInfo().State.Msgs
+		}
+		return err == nil
+	})
+	return n
 }
 
 // empty waits until every request is settled.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +22,9 @@ const ready = 10 * time.Second
 type Server struct {
 	t    testing.TB
 	opts server.Options
-	srv  *server.Server
+
+	mu  sync.Mutex
+	srv *server.Server
 }
 
 // Start starts a server on a free port, with its store below t.TempDir. Its
@@ -35,7 +38,7 @@ func Start(t testing.TB) *Server {
 	}}
 	s.Start()
 	t.Cleanup(s.Stop)
-	_, port, err := net.SplitHostPort(s.srv.Addr().String())
+	_, port, err := net.SplitHostPort(s.server().Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +47,7 @@ func Start(t testing.TB) *Server {
 }
 
 // URL is where the server listens.
-func (s *Server) URL() string { return s.srv.ClientURL() }
+func (s *Server) URL() string { return s.server().ClientURL() }
 
 // Start starts a server that was stopped.
 func (s *Server) Start() {
@@ -58,13 +61,22 @@ func (s *Server) Start() {
 	if !srv.ReadyForConnections(ready) {
 		s.t.Fatal("server is not ready")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.srv = srv
+}
+
+func (s *Server) server() *server.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.srv
 }
 
 // Stop stops the server; what it has stored stays.
 func (s *Server) Stop() {
-	s.srv.Shutdown()
-	s.srv.WaitForShutdown()
+	srv := s.server()
+	srv.Shutdown()
+	srv.WaitForShutdown()
 }
 
 // Restart stops the server and starts it again.
@@ -122,7 +134,7 @@ func Log(t testing.TB) *slog.Logger {
 // Until waits for a condition, with a deadline that only a failure reaches.
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for !condition() {
 		if time.Now().After(deadline) {
 			t.Fatal("waited in vain until " + what)
