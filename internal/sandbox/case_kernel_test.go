@@ -248,13 +248,13 @@ def tried(f, *args):
         print('did', f.__name__, args)
     except OSError:
         pass
-for pid in {1, os.getppid(), %d} - {0}:
+for pid in {1, os.getppid(), %d} - {0, os.getpid()}:
     for sig in signal.valid_signals():
         tried(os.kill, pid, sig)
     tried(resource.prlimit, pid, resource.RLIMIT_CPU, (1, 1))
     tried(signal.pidfd_send_signal, 0, 9)
     tried(os.pidfd_open, 1)
-for pid in {os.getppid(), %d} - {0}:
+for pid in {os.getppid(), %d} - {0, os.getpid()}:
     tried(os.listdir, '/proc/%%d/fd' %% pid)
     tried(open, '/proc/%%d/mem' %% pid, 'r+')
 print('alive')

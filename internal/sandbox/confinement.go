@@ -32,7 +32,7 @@ func (r *runner) confine(s *Spec, level tool.Isolation, files int) (*confinement
 		release: func() {},
 		setup: &shim.Setup{
 			Argv: r.argv(s), Env: s.Env, Dir: s.Root, Files: files,
-			UID: -1, GID: -1, OOMFirst: true,
+			UID: -1, GID: -1, OOMFirst: true, Uncounted: level != tool.IsolationFull,
 			Limits: launch.Limits(s.Limits, r.cgroups.CountsCPU()),
 		},
 		metadata: tool.SandboxMetadata{Isolation: level, Missing: []string{}},
@@ -68,7 +68,7 @@ func (r *runner) confineFully(c *confinement, s *Spec) error {
 		return err
 	}
 	c.attr, c.files, c.release = g.attr, g.mounts, g.release
-	c.setup.Room = &g.room
+	c.setup.Room, c.setup.Uncounted = &g.room, g.root
 	c.setup.DropCaps, c.setup.NoNewPrivs = true, true
 	c.mechanism(true, "user", "mount", "pid", "ipc", "uts", "cgroup")
 	c.mechanism(!s.Network, "net")

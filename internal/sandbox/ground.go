@@ -28,9 +28,12 @@ type ground struct {
 	mounts []*os.File // in the order of their descriptors in the room
 	// missing are the mechanisms that this ground does without.
 	missing []string
-	runner  *runner
-	slot    room.Identity
-	first   int
+	// root: the tool's user is root on the host, whose processes the kernel
+	// does not count.
+	root   bool
+	runner *runner
+	slot   room.Identity
+	first  int
 }
 
 const missingOwnerMap = "idmap"
@@ -91,7 +94,7 @@ func (g *ground) prepare(s *Spec) error {
 		}
 		g.room.ReadOnly = append(g.room.ReadOnly, m)
 	}
-	g.attr = room.Namespaces(who, s.Network)
+	g.attr, g.root = room.Namespaces(who, s.Network), who.UID == 0
 	return nil
 }
 

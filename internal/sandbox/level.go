@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
+	"github.com/toolworker/toolworker/internal/sandbox/cgroup"
+	"github.com/toolworker/toolworker/internal/sandbox/room"
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
@@ -54,6 +57,7 @@ func (r *runner) try(ctx context.Context, l tool.Isolation) error {
 	case exit.Code != 0:
 		return fmt.Errorf("interpreter %s ended with status %d", r.interpreter.Path, exit.Code)
 	}
+	r.noProc = slices.Contains(exit.Sandbox.Missing, room.MissingProc)
 	return nil
 }
 
@@ -64,3 +68,11 @@ type Leveled interface {
 
 // Level implements Leveled.
 func (r *runner) Level() tool.Isolation { return r.level }
+
+// limitsNeedProc reports whether only a supervisor could hold the limits of
+// processes in a room, and the rooms of this machine have no /proc: the
+// supervisor of a single run sees its tree all the same, a room that is kept
+// ready does not.
+func (r *runner) limitsNeedProc() bool {
+	return r.noProc && !(r.bounds(cgroup.Memory) && r.bounds(cgroup.PIDs))
+}

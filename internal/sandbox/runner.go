@@ -27,6 +27,7 @@ type runner struct {
 	cgroups     *cgroup.Manager
 	filters     *filters
 	landlock    int // ABI, 0 when there is none
+	noProc      bool
 	warmth      *warmth
 
 	mu      sync.Mutex
@@ -49,6 +50,10 @@ func New(c Config) (Runner, error) {
 	if err := r.chooseLevel(ctx); err != nil {
 		_ = r.Close()
 		return nil, err
+	}
+	if r.limitsNeedProc() {
+		r.config.Warm = WarmOff
+		c.Log.Warn("no limits without /proc and control groups: every execution starts cold")
 	}
 	r.warmth = newWarmth(r)
 	return r, nil

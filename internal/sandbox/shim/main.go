@@ -87,6 +87,10 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 	for i := range s.Files {
 		child.Files = append(child.Files, FilesFD+i)
 	}
+	proc, err := openProc()
+	if err != nil {
+		return failed("look at processes", err)
+	}
 	started := frame.Report{Kind: frame.Started}
 	if s.Room != nil {
 		missing, err := s.Room.Build()
@@ -94,6 +98,12 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 			return failed("build room", err)
 		}
 		started.NoProc = slices.Contains(missing, room.MissingProc)
+		if proc.foreign = started.NoProc; !proc.foreign {
+			proc.close()
+			if proc, err = openProc(); err != nil {
+				return failed("look at processes", err)
+			}
+		}
 	}
 	if s.Landlock != nil {
 		ruleset, err := s.Landlock.Ruleset()
@@ -108,8 +118,8 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 		// those of this process included. Without one, others of the same
 		// user come and go: then it only bounds what may happen between two
 		// looks of the sampler.
-		n := uint64(tasksOf(s.user()) + s.PIDs)
-		if s.Room == nil {
+		n := uint64(proc.tasksOf(s.user()) + s.PIDs)
+		if s.Uncounted {
 			n += uint64(3*s.PIDs) + 64
 		}
 		child.Limits = append(child.Limits, launch.Limit{Resource: unix.RLIMIT_NPROC, Soft: n, Hard: n})
@@ -123,11 +133,11 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 	}
 	main, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		killTree()
+		proc.killTree()
 		return failed("open process", err)
 	}
 	if err := started.Write(control); err != nil {
-		killTree()
+		proc.killTree()
 		return nil, false
 	}
 	var killed atomic.Bool
@@ -137,10 +147,10 @@ func (s *Setup) run(control *os.File) (*frame.Report, bool) {
 		killed.Store(true)
 		end()
 	}()
-	sampler := sample(s.MemoryBytes, s.PIDs, s.Room == nil, strike)
+	sampler := s.sample(proc)
 	status := wait(pid)
 	sampler.end()
-	killTree()
+	proc.killTree()
 	r := &frame.Report{Kind: frame.Exited, Status: uint32(status), Killed: killed.Load()}
 	r.CPU, r.MaxRSS = used()
 	sampler.report(r)

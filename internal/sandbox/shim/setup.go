@@ -38,6 +38,9 @@ type Setup struct {
 	// MemoryBytes and PIDs bound the tree where no control group does, 0 does
 	// not.
 	MemoryBytes, PIDs int64
+	// Uncounted: the kernel does not count the tool's processes by
+	// themselves. The supervisor ends a tree that has more than PIDs.
+	Uncounted bool
 	// Temporary is a directory to remove at the end, "" for none.
 	Temporary string
 	// Room is built first; nil leaves the host's file system.

@@ -207,7 +207,7 @@ func TestWorkerThatTalksNonsense(t *testing.T) {
 func TestLimitsOfTheSampler(t *testing.T) {
 	w := startShim(t)
 	setup := &Setup{
-		Env: []string{"PATH=/usr/bin:/bin"}, Files: 3, UID: -1, GID: -1, PIDs: 8,
+		Env: []string{"PATH=/usr/bin:/bin"}, Files: 3, UID: -1, GID: -1, PIDs: 8, Uncounted: true,
 		Argv: []string{"sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1000 & done; wait"},
 	}
 	if err := frame.WriteSetup(w.control, setup); err != nil {
@@ -229,20 +229,25 @@ func TestTreeSizeSeesDescendants(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Wait() }()
-	defer killTree()
+	proc, err := openProc()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proc.close()
+	defer proc.killTree()
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if bytes, tasks := treeSize(); tasks != 3 || bytes < 100<<10 {
+	if bytes, tasks := proc.treeSize(); tasks != 3 || bytes < 100<<10 {
 		t.Errorf("tree of %d tasks and %d bytes", tasks, bytes)
 	}
-	if a, b := childrenOf("self"), childrenByScan("self"); !slices.Contains(a, cmd.Process.Pid) || !slices.Equal(a, b) {
+	if a, b := proc.childrenOf("self"), proc.childrenByScan("self"); !slices.Contains(a, cmd.Process.Pid) || !slices.Equal(a, b) {
 		t.Errorf("children %v, by scanning %v", a, b)
 	}
-	if n := threads("/proc/self"); n < 2 {
-		t.Errorf("a Go program has %d threads", n)
+	if n, uid := proc.threads("self"); n < 2 || uid != os.Getuid() {
+		t.Errorf("a Go program has %d threads, of user %d", n, uid)
 	}
-	if n := tasksOf(os.Getuid()); n < 5 {
+	if n := proc.tasksOf(os.Getuid()); n < 5 {
 		t.Errorf("the user has %d tasks", n)
 	}
 }
