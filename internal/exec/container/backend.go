@@ -74,21 +74,43 @@ func (b *Backend) Close() error {
 
 // Run implements exec.Backend.
 func (b *Backend) Run(ctx context.Context, t *exec.Task) (*exec.Ending, error) {
-	place, err := b.place(ctx, t)
+	place, s, err := b.enter(ctx, t)
 	if err != nil {
 		return b.refusal(t, place, err)
 	}
 	defer place.release()
-	s, err := b.sessions.get(ctx, place)
-	if err != nil {
-		return b.refusal(t, place, err)
-	}
 	began := time.Now()
 	ending, err := guarded(place, t, func() (*exec.Ending, error) { return s.run(ctx, place, t) })
 	if err == nil {
 		return ending, nil
 	}
 	return b.lost(ctx, t, place, began, err)
+}
+
+// enter finds the place of a task and its session. The caller releases the
+// place when there is no error.
+func (b *Backend) enter(ctx context.Context, t *exec.Task) (*place, session, error) {
+	for attempt := 0; ; attempt++ {
+		p, err := b.place(ctx, t)
+		if err != nil {
+			return p, nil, err
+		}
+		s, err := b.sessions.get(ctx, p)
+		if err == nil {
+			return p, s, nil
+		}
+		p.release()
+		var f *tool.Fault
+		var u *unusable
+		switch {
+		case ctx.Err() != nil, errors.As(err, &f), errors.As(err, &u):
+			return p, nil, err
+		case attempt > 0:
+			return p, nil, asUnusable(err)
+		}
+		// The engine refused: the container is not any more what it was a moment ago.
+		b.inspections.forget(p.container)
+	}
 }
 
 // guarded runs a task and restores what it did to protected paths where
@@ -148,7 +170,7 @@ func (b *Backend) lost(ctx context.Context, t *exec.Task, p *place, began time.T
 		return ending, nil
 	}
 	b.inspections.forget(p.container)
-	c, inspect := b.engine.Inspect(ctx, p.container.ID)
+	c, inspect := b.settled(ctx, p.container.ID)
 	switch {
 	case errors.Is(inspect, engine.ErrNotFound):
 		return notStarted(t, p, fmt.Sprintf("container %s was removed while the tool ran", p.container.Name)), nil
@@ -158,4 +180,26 @@ func (b *Backend) lost(ctx context.Context, t *exec.Task, p *place, began time.T
 		return notStarted(t, p, fmt.Sprintf("while the tool ran: %s", c.Unusable())), nil
 	}
 	return nil, err
+}
+
+// settleTime is how long an engine may take to notice what became of a
+// container whose processes have ended.
+const settleTime = time.Second
+
+// settled inspects a container until it is no longer running, for a moment:
+// when a container ends, its agent's stream ends first.
+func (b *Backend) settled(ctx context.Context, id string) (*engine.Container, error) {
+	tick := time.NewTicker(settleTime / 20)
+	defer tick.Stop()
+	for end := time.Now().Add(settleTime); ; {
+		c, err := b.engine.Inspect(ctx, id)
+		if err != nil || c.Unusable() != "" || time.Now().After(end) {
+			return c, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return c, nil
+		}
+	}
 }

@@ -31,17 +31,13 @@ func (b *Backend) Sync(ctx context.Context, t *exec.Task) error {
 	if len(t.Outputs) == 0 {
 		return nil
 	}
-	p, err := b.place(ctx, t)
+	p, s, err := b.enter(ctx, t)
 	if err != nil {
 		return syncError(err)
 	}
 	defer p.release()
 	if p.bound {
 		return nil
-	}
-	s, err := b.sessions.get(ctx, p)
-	if err != nil {
-		return syncError(err)
 	}
 	reader := s.(fileReader)
 	root, err := safefile.OpenRoot(t.Root)
