@@ -93,9 +93,13 @@ func TestConformanceOfInstanceWithAgent(t *testing.T) {
 	})
 }
 
+// withoutAgent makes a backend that can put no agent into a container: its
+// executable is not static.
+func withoutAgent(c *container.Config) { c.Executable = "/bin/sh" }
+
 func TestConformanceOfInstanceWithoutAgent(t *testing.T) {
 	image := containertest.Python(t)
-	b := newBackend(t, func(c *container.Config) { c.Executable = "/bin/sh" }) // not static: no agent
+	b := newBackend(t, withoutAgent)
 	exectest.Run(t, func(t *testing.T) exectest.Subject {
 		root := newRoot(t)
 		return exectest.Subject{

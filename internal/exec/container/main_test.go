@@ -7,4 +7,10 @@ import (
 	"github.com/toolworker/toolworker/internal/exec/container/containertest"
 )
 
-func TestMain(m *testing.M) { os.Exit(containertest.Main(m)) }
+func TestMain(m *testing.M) {
+	if order := os.Getenv(victimEnv); order != "" {
+		victim(order)
+		return
+	}
+	os.Exit(containertest.Main(m))
+}

@@ -2,6 +2,7 @@ package container
 
 import (
 	"context"
+	"io"
 	"sync"
 	"time"
 
@@ -11,6 +12,10 @@ import (
 // session runs tasks in one container.
 type session interface {
 	run(ctx context.Context, p *place, t *exec.Task) (*exec.Ending, error)
+	// readFile copies the regular file rel, below the workspace and without
+	// following a link, to w. The error is a *tool.Fault when the session
+	// broke, else about the file.
+	readFile(ctx context.Context, p *place, rel string, limit int64, w io.Writer) (int64, error)
 	mode() string
 	// done is closed when the session is of no use any more.
 	done() <-chan struct{}

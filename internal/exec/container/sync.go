@@ -16,14 +16,6 @@ import (
 // maxOutput bounds an output where no file_size_bytes is in force, in bytes.
 const maxOutput = 1 << 30
 
-// fileReader is a session that can read files of its container.
-type fileReader interface {
-	// readFile copies the regular file rel, below the workspace and without
-	// following a link, to w. The error is a *tool.Fault when the session
-	// broke, else about the file.
-	readFile(ctx context.Context, p *place, rel string, limit int64, w io.Writer) (int64, error)
-}
-
 // Sync implements exec.Syncer: it brings the outputs of a task from the
 // container to the host. Where the workspace is the project's own directory
 // they are there already.
@@ -39,7 +31,6 @@ func (b *Backend) Sync(ctx context.Context, t *exec.Task) error {
 	if p.bound {
 		return nil
 	}
-	reader := s.(fileReader)
 	root, err := safefile.OpenRoot(t.Root)
 	if err != nil {
 		return &tool.Fault{Err: err}
@@ -55,7 +46,7 @@ func (b *Backend) Sync(ctx context.Context, t *exec.Task) error {
 		if !ok || !ok2 {
 			return tool.Errorf(tool.SyncFailed, "/outputs/%d: not below the root", i)
 		}
-		if err := fetch(ctx, reader, p, root, inside, onHost, limit); err != nil {
+		if err := fetch(ctx, s, p, root, inside, onHost, limit); err != nil {
 			var f *tool.Fault
 			if errors.As(err, &f) {
 				return err
@@ -77,7 +68,7 @@ func syncError(err error) error {
 
 // fetch streams one file: the host's is replaced when all of it has come, and
 // stays as it was when anything is wrong.
-func fetch(ctx context.Context, from fileReader, p *place, root *safefile.Root, inside, onHost string, limit int64) error {
+func fetch(ctx context.Context, from session, p *place, root *safefile.Root, inside, onHost string, limit int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, w := io.Pipe()
