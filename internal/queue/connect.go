@@ -57,6 +57,8 @@ type Client struct {
 	epoch       context.Context // ends at the next change of the connection
 	endEpoch    context.CancelFunc
 
+	connected chan struct{} // closed at the first connection
+
 	stores  sync.Map // handles of object stores by name
 	streams sync.Map // handles of streams by name
 }
@@ -66,7 +68,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	if err := o.Names.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Client{Names: o.Names, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
+	c := &Client{Names: o.Names, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), connected: make(chan struct{})}
 	c.epoch, c.endEpoch = context.WithCancel(context.Background())
 	opts, err := c.options(o)
 	if err != nil {
@@ -106,7 +108,7 @@ func (c *Client) options(o Options) ([]nats.Option, error) {
 			c.notify()
 			c.reconnected()
 		}),
-		nats.ConnectHandler(func(*nats.Conn) { c.notify() }),
+		nats.ConnectHandler(func(*nats.Conn) { close(c.connected) }),
 		nats.ClosedHandler(func(*nats.Conn) { c.notify() }),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			attrs := []any{"error", err}
@@ -144,24 +146,22 @@ func (c *Client) options(o Options) ([]nats.Option, error) {
 // await waits for the first connection.
 func (c *Client) await(ctx context.Context, url string, wait bool) error {
 	for said := false; ; {
-		changed := c.change()
-		if c.nc.IsConnected() {
+		select {
+		case <-c.connected:
 			return nil
+		default:
 		}
 		if err := c.nc.LastError(); isRefusal(err) {
 			return connectError(url, err)
 		}
-		if !wait {
-			return connectError(url, cmp.Or(c.nc.LastError(), nats.ErrNoServers))
-		}
-		if !said {
+		if wait && !said && !c.nc.IsConnected() {
 			said = true
 			c.log.Info("waiting for the server", "url", redact(url))
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for the server at %s: %w", redact(url), ctx.Err())
-		case <-changed:
+		case <-c.connected:
 		case <-time.After(time.Second): // refusals while connecting are not announced
 		}
 	}

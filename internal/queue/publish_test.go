@@ -36,6 +36,22 @@ func TestPublishOnce(t *testing.T) {
 	}
 }
 
+// The first call on a new connection is answered as such: nothing of the
+// connection's own start interrupts it and makes it a second try.
+func TestPublishOnNewConnection(t *testing.T) {
+	s := queuetest.Start(t)
+	if _, err := s.Fleet().Publish(t.Context(), "p", "a", message(lane, "{}")); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		c := s.Connect(queue.Options{})
+		if _, err := c.Publish(t.Context(), "p", "a", message(lane, "{}")); !errors.Is(err, queue.ErrIDTaken) {
+			t.Fatalf("connection %d: %v, want ErrIDTaken", i, err)
+		}
+		c.Close()
+	}
+}
+
 func TestPublishRefusals(t *testing.T) {
 	s := queuetest.Start(t)
 	bare := s.Connect(queue.Options{})
