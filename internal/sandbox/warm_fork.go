@@ -104,7 +104,7 @@ func (r *runner) settings(c *confinement, s *Spec) *warm.Settings {
 		settings.MemoryBytes = s.Limits.MemoryBytes
 	}
 	if !r.bounds(cgroup.PIDs) {
-		settings.PIDs = s.Limits.PIDs
+		settings.PIDs, settings.Uncounted = s.Limits.PIDs, c.setup.Uncounted
 	}
 	// The supervisor would look at the server all the time, runs or not.
 	c.setup.MemoryBytes, c.setup.PIDs = 0, 0

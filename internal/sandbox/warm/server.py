@@ -209,7 +209,7 @@ class Server:
         self.child = Child(settings)
         self.control = socket(fileno=CONTROL)
         self.number = 0
-        self.memory, self.pids = settings['memory_bytes'], settings['pids']
+        self.memory, self.pids, self.uncounted = settings['memory_bytes'], settings['pids'], settings['uncounted']
         if self.namespaces:
             self.own = own_namespace()
             self.stack = ctypes.create_string_buffer(64 << 10)
@@ -303,7 +303,7 @@ class Server:
                 size, tasks = measure(init)
                 if self.memory and size > self.memory:
                     flags |= OUT_OF_MEMORY
-                elif self.pids and not self.namespaces and tasks > self.pids:
+                elif self.pids and self.uncounted and tasks > self.pids:
                     flags |= TOO_MANY
             if flags:
                 posix.kill(init or pid, SIGKILL)

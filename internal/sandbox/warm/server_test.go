@@ -312,7 +312,7 @@ os._exit(1)`)
 }
 
 func TestLimits(t *testing.T) {
-	s := mustStart(t, func(s *Settings) { s.MemoryBytes, s.PIDs = 500<<20, 20 })
+	s := mustStart(t, func(s *Settings) { s.MemoryBytes, s.PIDs, s.Uncounted = 500<<20, 20, true })
 	o := mustRun(t, s, "import time; b = bytearray(600 << 20); time.sleep(1000)")
 	if !o.report.OutOfMemory || o.report.TooManyProcesses {
 		t.Errorf("report %+v", o.report)

@@ -37,10 +37,12 @@ type Settings struct {
 	Landlock *landlock.Plan `json:"landlock"` // nil for no domain
 	Filter   Program        `json:"filter"`   // of system calls; empty for none
 	// MemoryBytes and PIDs bound a run where nothing else does, 0 does not.
-	// The server looks every 10 ms; within namespaces a resource limit bounds
-	// the processes, which PIDs only measures.
+	// The server looks every 10 ms. It ends a run that has too many processes
+	// only if they are Uncounted: elsewhere a resource limit keeps them from
+	// starting.
 	MemoryBytes int64 `json:"memory_bytes"`
 	PIDs        int64 `json:"pids"`
+	Uncounted   bool  `json:"uncounted"`
 	// Preload are the modules that every run finds imported.
 	Preload []string `json:"preload"`
 }
