@@ -75,7 +75,7 @@ func TestCase04ForkBomb(t *testing.T) {
 		var wg sync.WaitGroup
 		m := mark()
 		wg.Go(func() {
-			lim := timeout(3)
+			lim := timeout(1)
 			lim.PIDs = 40
 			r := l.run(Spec{Limits: lim, Argv: []string{"sh", "-c", "b() { b | b & }; b; b; b; sleep " + m}})
 			if r.Code == 0 {
@@ -256,13 +256,13 @@ func TestCaseCancelled(t *testing.T) {
 func TestCaseCPUSeconds(t *testing.T) {
 	inLab(t, allLevels, func(l *lab) {
 		lim := timeout(30)
-		lim.CPUSeconds = 1
+		lim.CPUSeconds = 0.4
 		r := l.run(Spec{Limits: lim, Code: []byte("while True:\n    pass")})
 		if r.Hit != tool.LimitExceeded || r.HitName != "cpu_seconds" || r.TimedOut {
 			l.Errorf("want limit_exceeded, got %v", r)
 		}
 		if r.Usage.CPUMS < 300 || r.Usage.CPUMS > 10000 {
-			l.Errorf("used %v ms of cpu time, the limit is 1000", r.Usage.CPUMS)
+			l.Errorf("used %v ms of cpu time, the limit is 400", r.Usage.CPUMS)
 		}
 	})
 }
