@@ -68,26 +68,27 @@ func project(r tool.Resource) *tool.Project {
 	return &tool.Project{ID: "exectest", Resources: []tool.Resource{r}}
 }
 
+// Every suite has one container and one project: a container for each test
+// would cost more time than the tests.
+
 func TestConformanceOfImageWithAgent(t *testing.T) {
-	image := containertest.Python(t)
-	b := newBackend(t, nil)
-	exectest.Run(t, func(t *testing.T) exectest.Subject {
+	b, root := newBackend(t, nil), newRoot(t)
+	p := project(tool.Resource{Type: tool.ContainerInstance, Image: containertest.Python(t)})
+	exectest.Run(t, func(*testing.T) exectest.Subject {
 		return exectest.Subject{
-			Backend: b, Environment: tool.Container, Root: newRoot(t), Inside: "/workspace",
-			Project:   project(tool.Resource{Type: tool.ContainerInstance, Image: image}),
+			Backend: b, Environment: tool.Container, Root: root, Inside: "/workspace", Project: p,
 			Processes: true, ReadOnly: true, Protects: true, NoNetwork: true, Memory: true, Adds: adds,
 		}
 	})
 }
 
 func TestConformanceOfInstanceWithAgent(t *testing.T) {
-	image := containertest.Python(t)
-	b := newBackend(t, nil)
-	exectest.Run(t, func(t *testing.T) exectest.Subject {
-		root := newRoot(t)
+	b, root := newBackend(t, nil), newRoot(t)
+	id := containertest.Start(t, containertest.Python(t), root, nil)
+	exectest.Run(t, func(*testing.T) exectest.Subject {
 		return exectest.Subject{
 			Backend: b, Environment: tool.Container, Root: root, Inside: "/workspace",
-			Project:   project(tool.Resource{Type: tool.ContainerInstance, ContainerID: containertest.Start(t, image, root, nil)}),
+			Project:   project(tool.Resource{Type: tool.ContainerInstance, ContainerID: id}),
 			Processes: true, ReadOnly: true, NoNetwork: true, Memory: true, Adds: adds,
 		}
 	})
@@ -98,15 +99,27 @@ func TestConformanceOfInstanceWithAgent(t *testing.T) {
 func withoutAgent(c *container.Config) { c.Executable = "/bin/sh" }
 
 func TestConformanceOfInstanceWithoutAgent(t *testing.T) {
-	image := containertest.Python(t)
-	b := newBackend(t, withoutAgent)
-	exectest.Run(t, func(t *testing.T) exectest.Subject {
-		root := newRoot(t)
+	b, root := newBackend(t, withoutAgent), newRoot(t)
+	id := containertest.Start(t, containertest.Python(t), root, nil)
+	exectest.Run(t, func(*testing.T) exectest.Subject {
 		return exectest.Subject{
 			Backend: b, Environment: tool.Container, Root: root, Inside: "/workspace",
-			Project:   project(tool.Resource{Type: tool.ContainerInstance, ContainerID: containertest.Start(t, image, root, nil)}),
+			Project:   project(tool.Resource{Type: tool.ContainerInstance, ContainerID: id}),
 			Processes: true, CodeProcesses: true, NoNetwork: true,
 			Adds: append([]string{"TOOLWORKER_RUN", "OLDPWD", "SHLVL", "_"}, adds...),
+		}
+	})
+}
+
+func TestConformanceOfDevcontainerInstance(t *testing.T) {
+	needCLI(t)
+	b, root := newBackend(t, nil), newRoot(t)
+	id := containertest.Start(t, containertest.Python(t), root, nil)
+	exectest.Run(t, func(*testing.T) exectest.Subject {
+		return exectest.Subject{
+			Backend: b, Environment: tool.Container, Root: root, Inside: "/workspace",
+			Project:   project(tool.Resource{Type: tool.DevcontainerInstance, ContainerID: id}),
+			Processes: true, ReadOnly: true, NoNetwork: true, Memory: true, Adds: adds,
 		}
 	})
 }
