@@ -1,5 +1,3 @@
-// Package sandbox is how a process is confined and supervised, on the host
-// and inside containers, and how files below a root are touched safely.
 package sandbox
 
 import (
