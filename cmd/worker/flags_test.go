@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolworker/toolworker/internal/command"
+	"github.com/toolworker/toolworker/internal/sandbox"
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
@@ -30,7 +31,7 @@ func TestDefaults(t *testing.T) {
 	}
 	if s.Embedded == nil || s.Embedded.Listen != "127.0.0.1:4222" || s.Embedded.DataDir != ".toolworker" || s.Catalog != "" ||
 		s.Slots != 2*runtime.NumCPU() || s.ProjectSlots != 0 || s.Replicas != 1 || s.DrainTimeout != 30*time.Second ||
-		s.HTTPListen != "127.0.0.1:9464" || s.Machine.Require != "" || s.Machine.Devcontainer != "devcontainer" {
+		s.HTTPListen != "127.0.0.1:9464" || s.Machine.Require != "" || s.Machine.Devcontainer != "devcontainer" || s.Machine.Warm != sandbox.WarmFork {
 		t.Errorf("settings %+v", s)
 	}
 	if diff := cmp.Diff([]string{tool.DefaultPool}, s.Pools); diff != "" {
@@ -46,7 +47,7 @@ func TestEverythingSet(t *testing.T) {
 	t.Setenv("TOOLWORKER_REPLICAS", "3")
 	s, err := parsed(t, "--nats-url", "nats://a:4222,nats://b:4222", "--catalog", a, "--pool", "x", "--pool", "y,z", "--concurrency", "7",
 		"--project-concurrency", "2", "--name", "w-1", "--container-engine", "off", "--devcontainer", "/bin/dc", "--expose", a, "--expose", b,
-		"--require-isolation", "reduced", "--drain-timeout", "0s", "--http-listen", "", "--subject-prefix", "acme.tools", "--stream-prefix", "ACME").settings()
+		"--require-isolation", "reduced", "--warm", "spawn", "--preload", "json", "--preload", "re", "--drain-timeout", "0s", "--http-listen", "", "--subject-prefix", "acme.tools", "--stream-prefix", "ACME").settings()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,10 @@ func TestEverythingSet(t *testing.T) {
 	if diff := cmp.Diff([]string{"x", "y", "z"}, s.Pools); diff != "" {
 		t.Error(diff)
 	}
-	want := machine{Engine: "off", Devcontainer: "/bin/dc", Expose: []string{a, b}, Require: tool.IsolationReduced}
+	want := machine{
+		Engine: "off", Devcontainer: "/bin/dc", Expose: []string{a, b}, Require: tool.IsolationReduced,
+		Warm: sandbox.WarmSpawn, Preload: []string{"json", "re"},
+	}
 	if diff := cmp.Diff(want, s.Machine); diff != "" {
 		t.Error(diff)
 	}

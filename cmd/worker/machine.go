@@ -21,6 +21,9 @@ type machine struct {
 	Devcontainer string
 	Expose       []string // absolute
 	Require      tool.Isolation
+	// Warm and Preload are those of sandbox.Config.
+	Warm    sandbox.Warm
+	Preload []string
 	// Weakest: go without isolation where there is none to be had, as only
 	// the demonstration does.
 	Weakest bool
@@ -39,9 +42,11 @@ type equipment struct {
 // equip tries what the machine can do. It fails when the isolation that is
 // asked for cannot be had.
 func (m machine) equip(log *slog.Logger) (*equipment, error) {
-	runner, err := sandbox.New(sandbox.Config{Require: m.Require, Log: log})
+	config := sandbox.Config{Require: m.Require, Warm: m.Warm, Preload: m.Preload, Log: log}
+	runner, err := sandbox.New(config)
 	if err != nil && m.Weakest {
-		runner, err = sandbox.New(sandbox.Config{Require: tool.IsolationNone, Log: log})
+		config.Require = tool.IsolationNone
+		runner, err = sandbox.New(config)
 	}
 	if err != nil {
 		return nil, (&command.Error{Code: command.Failed, Err: fmt.Errorf("isolation of tools on this machine: %w", err)}).

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolworker/toolworker/internal/command"
 	"github.com/toolworker/toolworker/internal/queue"
+	"github.com/toolworker/toolworker/internal/sandbox"
 	"github.com/toolworker/toolworker/internal/terminal"
 	"github.com/toolworker/toolworker/internal/tool"
 	"github.com/toolworker/toolworker/internal/trace"
@@ -35,6 +36,8 @@ type runCommand struct {
 	ProjectConcurrency int            `name:"project-concurrency" placeholder:"N" help:"Requests of one project that run at once (no bound of its own)."`
 	Name               string         `name:"name" placeholder:"NAME" help:"Name of this worker in results and logs (host name and process id)."`
 	execution
+	Warm    string   `name:"warm" enum:"fork,spawn,off" default:"fork" placeholder:"HOW" help:"How Python is kept ready for inline code: fork (a process for each project that forks ahead), spawn (interpreters started ahead, each used once) or off (${default})."`
+	Preload []string `name:"preload" placeholder:"MODULE" help:"Modules that Python has imported when inline code starts; repeatable (the most used of the standard library)."`
 
 	DrainTimeout time.Duration `name:"drain-timeout" default:"30s" placeholder:"DURATION" help:"How long running tools may go on after the first signal; then they are stopped and their messages given back (${default})."`
 	HTTPListen   string        `name:"http-listen" default:"127.0.0.1:9464" placeholder:"ADDRESS" help:"Where /healthz, /readyz and /metrics are served; empty turns it off, port 0 takes a free one and logs it (${default})."`
@@ -130,6 +133,7 @@ func (c *runCommand) settings() (settings, error) {
 	if s.Machine, err = c.machine(); err != nil {
 		return s, command.Usagef("%w", err)
 	}
+	s.Machine.Warm, s.Machine.Preload = sandbox.Warm(c.Warm), c.Preload
 	if c.NATSURL == "" {
 		s.Embedded = &queue.EmbeddedOptions{Listen: c.EmbeddedListen, DataDir: c.DataDir}
 		s.Connection = queue.Options{Name: c.Name, Names: c.Names()}
