@@ -29,6 +29,8 @@ var sections = []section{
 	{"latency", "one request at a time: what the worker adds", latency},
 	{"fair", "a project with 100,000 queued requests, another with one", fair},
 	{"memory", "resident size while 200,000 requests are worked off", memory},
+	{"starts", "one line of Python: bare, in bubblewrap, and in the sandbox cold and warm", starts},
+	{"endtoend", "inline Python from publishing to its result, through NATS", endToEnd},
 }
 
 // bench is what the sections share.
