@@ -7,7 +7,12 @@ TOOL := $(GO) tool -modfile=deploy/tools.mod
 TESTSUM := $(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --
 FUZZTIME ?= 60s
 
-.PHONY: help build demo test setup unit integration lint bench fuzz soak clean
+# What runs processes confined, or containers: one package at a time, so that
+# they do not slow each other down.
+CONFINED := ./internal/sandbox/... ./internal/exec/host/... ./internal/exec/container/...
+OTHERS = $$($(GO) list ./cmd/... ./internal/... ./schemas/... ./deploy/... | grep -vE '/internal/(sandbox|exec/host|exec/container)(/|$$)')
+
+.PHONY: help build demo test setup unit confined integration lint race bench fuzz soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,16 +23,23 @@ build: ## static binaries in bin/
 demo: build ## the whole path once, on a temporary directory
 	@./bin/worker demo
 
-test: setup lint unit integration ## everything, with its own set-up
+test: setup lint unit confined integration ## everything, with its own set-up
 
 setup: ## installs and starts what the tests need; may be repeated
 	@integration/setup
 
-unit: ## one package at a time, with the race detector
-	@$(TESTSUM) -race ./cmd/... ./internal/... ./schemas/... ./deploy/...
+unit: ## the packages that need nothing but Go and Python
+	@$(TESTSUM) $(OTHERS)
+
+confined: ## sandbox, host and container backends, against the real kernel and engine
+	@$(TESTSUM) -p 1 -timeout 20m $(CONFINED)
 
 integration: build ## against real servers, engines and clients
 	@$(TESTSUM) -timeout 9m ./integration/...
+
+race: ## all of them once more with the race detector
+	@$(TESTSUM) -race -timeout 20m $(OTHERS)
+	@$(TESTSUM) -race -p 1 -timeout 30m $(CONFINED)
 
 lint: ## vet, static analysis, layers
 	@test -z "$$(gofmt -l cmd internal integration schemas deploy)" || { gofmt -l cmd internal integration schemas deploy; echo 'not gofmt-ed: the files above'; exit 1; }
