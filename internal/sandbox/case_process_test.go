@@ -144,6 +144,24 @@ func TestCase05MemoryBomb(t *testing.T) {
 	})
 }
 
+func TestCaseLimitsThatOnlyAnExceptionTells(t *testing.T) {
+	inLab(t, allLevels, func(l *lab) {
+		for code, want := range map[string]string{
+			"bytearray(1 << 60)":                                             "out_of_memory memory_bytes",
+			"f = open('f', 'wb')\nf.truncate(1 << 40)":                       "limit_exceeded file_size_bytes",
+			"fs = []\nwhile True:\n    fs.append(open('/dev/null'))":         "limit_exceeded open_files",
+			"open('/no/such/file')":                                          " ",
+			"try:\n    bytearray(1 << 60)\nexcept MemoryError:\n    pass":    " ",
+			"try:\n    bytearray(1 << 60)\nexcept MemoryError:\n    exit(3)": " ",
+		} {
+			r := l.python("%s", code)
+			if got := string(r.Hit) + " " + r.HitName; got != want {
+				t.Errorf("%s\ngave %q, want %q", code, got, want)
+			}
+		}
+	})
+}
+
 func TestCase05MemoryBombOfManyProcesses(t *testing.T) {
 	inLab(t, allLevels, func(l *lab) {
 		lim := limits

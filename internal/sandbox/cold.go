@@ -137,6 +137,7 @@ func (c *coldRun) finish(conf *confinement, streams *streams) (*Exit, error) {
 		return nil, err
 	}
 	exit.Value, exit.ValueError = value, reason
+	exit.believe(streams.limit)
 	if conf.metadata.Isolation == tool.IsolationFull {
 		conf.mechanism(!c.noProc, "proc")
 	}

@@ -66,6 +66,24 @@ func hit(e *Exit, limits tool.Limits, rep *frame.Report, stats cgroup.Stats, cpu
 	return "", ""
 }
 
+// believe takes the code's word for a limit of which the kernel keeps no count:
+// it failed, and the exception that ended it says why. Who lies here only
+// changes the name of his own failure.
+func (e *Exit) believe(limit string) {
+	if limit == "" || e.Code == 0 || e.Signal != "" || e.Hit != "" {
+		return
+	}
+	e.HitName = limit
+	switch limit {
+	case "memory_bytes":
+		e.Hit = tool.OutOfMemory
+	case "pids":
+		e.Hit = tool.TooManyProcesses
+	default:
+		e.Hit = tool.LimitExceeded
+	}
+}
+
 func (e *Exit) setStatus(ws syscall.WaitStatus) {
 	if !ws.Signaled() {
 		e.Code, e.Signal = ws.ExitStatus(), ""

@@ -25,6 +25,7 @@ type streams struct {
 	work   sync.WaitGroup
 	value  []byte
 	reason string
+	limit  string // what the code says that it ran into
 }
 
 // newStreams opens the pipes of a command or of inline code and starts to feed
@@ -82,10 +83,11 @@ func (st *streams) collect() error {
 // read takes the value from the worker's end of its pipe.
 func (st *streams) read(r io.Reader) {
 	st.work.Go(func() {
-		var err error
-		if st.value, st.reason, err = python.ReadValue(r, 0); err != nil && st.value == nil && st.reason == "" {
-			st.reason = "result was cut off"
+		said, err := python.Read(r, 0)
+		if err != nil && said.Value == nil && said.Reason == "" {
+			said.Reason = "result was cut off"
 		}
+		st.value, st.reason, st.limit = said.Value, said.Reason, said.Limit
 	})
 }
 

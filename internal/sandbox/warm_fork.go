@@ -180,6 +180,7 @@ func (f *forkSlot) run(ctx context.Context, s *Spec) (*Exit, warm.Outcome, error
 		return nil, outcome, err
 	}
 	exit.Value, exit.ValueError = value, reason
+	exit.believe(streams.limit)
 	if outcome == warm.Fine && f.temporary != "" && !emptyDir(f.temporary) {
 		outcome = warm.Spent
 	}

@@ -46,8 +46,13 @@
 //	    32        limits, 24 bytes each: resource (8), soft (8), hard (8)
 //	              name, code, input
 //
-// The value: nothing when the variable result is unassigned, or the process
-// ended before its end; else one byte (v: strict JSON, e: the reason why it
-// has no strict JSON form), the length (4), the bytes. It comes from the
-// untrusted side and is checked by ReadValue.
+// What is sent back, in frames of one byte, the length (4) and that many bytes:
+//
+//	l  one of Limits, when the code ended by an exception that says so
+//	v  the value of the variable result as strict JSON
+//	e  the reason why it has no strict JSON form
+//
+// At most one of the last two comes, and neither when the variable is
+// unassigned or the process ended before its end. All of it comes from the
+// untrusted side and is checked by Read.
 package python

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -17,14 +18,33 @@ const (
 	maxReasonSize = 4096
 )
 
-// ReadValue reads what the process sends about the variable result, until
-// EOF: its JSON, compact as it was sent; or the reason why it has none; or
-// neither, when the variable is unassigned. Every byte comes from the
-// untrusted side: what breaks a rule of the frame or of strict JSON (RFC 8259,
+// Said is what a process sends beside its output.
+type Said struct {
+	// Value is the JSON of the variable result, compact as it was sent, nil
+	// when it is unassigned; Reason says why it has none.
+	Value  []byte
+	Reason string
+	// Limit names the limit that the exception ran into which ended the code:
+	// a member of Limits, "" for none. The code can make it up.
+	Limit string
+}
+
+// Limits are what a process may say that it ran into, by the names that
+// requests have for them.
+var Limits = []string{"memory_bytes", "file_size_bytes", "open_files", "pids"}
+
+// ReadValue is Read for who does not ask for the limit.
+func ReadValue(r io.Reader, maxBytes uint32) (value []byte, reason string, err error) {
+	said, err := Read(r, maxBytes)
+	return said.Value, said.Reason, err
+}
+
+// Read reads what the process sends, until EOF. Every byte comes from the
+// untrusted side: what breaks a rule of the frames or of strict JSON (RFC 8259,
 // UTF-8, no duplicate names) gives a reason, what is too much is drained and
 // discarded, and memory stays bounded by maxBytes (0: MaxValueBytes). The error
 // is r's own; EOF is none.
-func ReadValue(r io.Reader, maxBytes uint32) (value []byte, reason string, err error) {
+func Read(r io.Reader, maxBytes uint32) (said Said, err error) {
 	if maxBytes == 0 {
 		maxBytes = MaxValueBytes
 	}
@@ -34,43 +54,66 @@ func ReadValue(r io.Reader, maxBytes uint32) (value []byte, reason string, err e
 			err = fmt.Errorf("drain value: %w", drain)
 		}
 	}()
+	tag, body, reason, err := readFrame(r, maxBytes)
+	if tag == 'l' && slices.Contains(Limits, string(body)) {
+		said.Limit = string(body)
+		tag, body, reason, err = readFrame(r, maxBytes)
+	}
+	said.Reason = reason
+	if err != nil || reason != "" || tag == 0 {
+		return said, err
+	}
+	if n, _ := io.CopyN(io.Discard, r, 1); n > 0 || tag == 'l' {
+		said.Reason = notAFrame
+		return said, nil
+	}
+	if tag == 'e' {
+		said.Reason = reasonText(body)
+		return said, nil
+	}
+	if err := checkJSON(body); err != nil {
+		said.Reason = "result is not strict JSON: " + err.Error()
+		return said, nil
+	}
+	said.Value = body
+	return said, nil
+}
+
+const notAFrame = "result did not arrive as a frame: the code wrote to its descriptor"
+
+// readFrame reads one frame; the tag is 0 when there is none, or when the
+// reason says what is wrong with it.
+func readFrame(r io.Reader, maxBytes uint32) (tag byte, body []byte, reason string, err error) {
 	var header [valueHeader]byte
 	switch n, readErr := io.ReadFull(r, header[:]); {
 	case n == 0 && errors.Is(readErr, io.EOF):
-		return nil, "", nil
+		return 0, nil, "", nil
 	case errors.Is(readErr, io.ErrUnexpectedEOF):
-		return nil, "result was cut off", nil
+		return 0, nil, "result was cut off", nil
 	case readErr != nil:
-		return nil, "", fmt.Errorf("read value: %w", readErr)
+		return 0, nil, "", fmt.Errorf("read value: %w", readErr)
 	}
 	tag, size := header[0], binary.LittleEndian.Uint32(header[1:])
 	limit := maxBytes
-	if tag == 'e' {
+	switch tag {
+	case 'v':
+	case 'e', 'l':
 		limit = maxReasonSize
-	}
-	if tag != 'v' && tag != 'e' {
-		return nil, "result did not arrive as a frame: the code wrote to its descriptor", nil
+	default:
+		return 0, nil, notAFrame, nil
 	}
 	if size > limit {
-		return nil, fmt.Sprintf("result: larger than %d bytes of JSON", maxBytes), nil
+		return 0, nil, fmt.Sprintf("result: larger than %d bytes of JSON", maxBytes), nil
 	}
-	var body bytes.Buffer // grows with what arrives, whatever the header claims
-	n, readErr := io.Copy(&body, io.LimitReader(r, int64(size)+1))
-	switch {
-	case readErr != nil:
-		return nil, "", fmt.Errorf("read value: %w", readErr)
-	case n < int64(size):
-		return nil, "result was cut off", nil
-	case n > int64(size):
-		return nil, "result did not arrive as a frame: the code wrote to its descriptor", nil
+	var got bytes.Buffer // grows with what arrives, whatever the header claims
+	switch n, readErr := io.CopyN(&got, r, int64(size)); {
+	case n == int64(size):
+		return tag, got.Bytes(), "", nil
+	case errors.Is(readErr, io.EOF):
+		return 0, nil, "result was cut off", nil
+	default:
+		return 0, nil, "", fmt.Errorf("read value: %w", readErr)
 	}
-	if tag == 'e' {
-		return nil, reasonText(body.Bytes()), nil
-	}
-	if err := checkJSON(body.Bytes()); err != nil {
-		return nil, "result is not strict JSON: " + err.Error(), nil
-	}
-	return body.Bytes(), "", nil
 }
 
 func checkJSON(b []byte) error {

@@ -154,18 +154,43 @@ func TestReadValue(t *testing.T) {
 	}
 }
 
+func TestReadLimit(t *testing.T) {
+	frame := func(tag byte, body string) string {
+		return string(binary.LittleEndian.AppendUint32([]byte{tag}, uint32(len(body)))) + body
+	}
+	for name, c := range map[string]struct {
+		sent string
+		want Said
+	}{
+		"alone":         {frame('l', "open_files"), Said{Limit: "open_files"}},
+		"before value":  {frame('l', "pids") + frame('v', "1"), Said{Limit: "pids", Value: []byte("1")}},
+		"before reason": {frame('l', "pids") + frame('e', "why"), Said{Limit: "pids", Reason: "why"}},
+		"unknown":       {frame('l', "patience"), Said{Reason: notAFrame}},
+		"twice":         {frame('l', "pids") + frame('l', "pids"), Said{Limit: "pids", Reason: notAFrame}},
+		"after value":   {frame('v', "1") + frame('l', "pids"), Said{Reason: notAFrame}},
+		"cut":           {frame('l', "pids")[:7], Said{Reason: "result was cut off"}},
+	} {
+		got, err := Read(strings.NewReader(c.sent), 100)
+		if err != nil || got.Limit != c.want.Limit || got.Reason != c.want.Reason || string(got.Value) != string(c.want.Value) {
+			t.Errorf("%s: read %+v, %v, want %+v", name, got, err, c.want)
+		}
+	}
+}
+
 func FuzzReadValue(f *testing.F) {
 	f.Add([]byte("v\x04\x00\x00\x00null"))
 	f.Add([]byte("e\x01\x00\x00\x00x"))
 	f.Add([]byte("v\xff\xff\xff\xff"))
+	f.Add([]byte("l\x04\x00\x00\x00pidsv\x01\x00\x00\x001"))
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		value, reason, err := ReadValue(bytes.NewReader(sent), 64)
+		said, err := Read(bytes.NewReader(sent), 64)
+		value, reason := said.Value, said.Reason
 		switch {
 		case err != nil:
 			t.Fatal(err)
 		case value != nil && (reason != "" || len(value) > 64 || !jsontext.Value(value).IsValid()):
 			t.Fatalf("value %q, reason %q", value, reason)
-		case value == nil && reason == "" && len(sent) > 0:
+		case value == nil && reason == "" && len(sent) > 0 && said.Limit == "":
 			t.Fatal("bytes without a value or a reason")
 		case strings.ContainsAny(reason, "\n\x00\x1b"):
 			t.Fatalf("reason %q", reason)

@@ -41,6 +41,7 @@ def run(request, pipe):
     """Runs the request and ends the process."""
     status = 1
     fatal = False
+    hit = None
     main = ModuleType('__main__')
     modules['__main__'] = main
     scope = main.__dict__
@@ -61,6 +62,7 @@ def run(request, pipe):
         report(error)
         fatal = True
     except BaseException as error:
+        hit = limit_of(error)
         status = exit_status_of(report(error))
     try:
         settrace(None)
@@ -68,6 +70,7 @@ def run(request, pipe):
         setrecursionlimit(max(getrecursionlimit(), 1000))
         join_threads()
         run_exit_functions()
+        send_limit(hit, pipe)
         status = send_value(scope, request, pipe) or status
         release(scope)
     except BaseException as error:
@@ -145,6 +148,29 @@ def run_exit_functions():
             atexit._run_exitfuncs()
         except BaseException:
             pass  # shown by atexit itself
+
+
+def limit_of(error):
+    """The limit that an exception ran into, for which the kernel sends no signal."""
+    kind = type(error)
+    if issubclass(kind, MemoryError):
+        return b'memory_bytes'
+    if issubclass(kind, OSError):
+        try:
+            return {27: b'file_size_bytes', 24: b'open_files'}.get(error.errno)
+        except BaseException:
+            return None
+    if kind is RuntimeError and error.args == ("can't start new thread",):
+        return b'pids'
+    return None
+
+
+def send_limit(name, pipe):
+    if name:
+        try:
+            pipe.send(b'l', name)
+        except BaseException:
+            pass  # nobody misses it
 
 
 def send_value(scope, request, pipe):
