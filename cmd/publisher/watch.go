@@ -35,6 +35,12 @@ func (c *watchCommand) Validate() error {
 // Run shows results until ctx is over.
 func (c *watchCommand) Run(ctx context.Context, s *session) error {
 	client, err := s.connect(ctx)
+	if ctx.Err() != nil {
+		if err == nil {
+			client.Close()
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
