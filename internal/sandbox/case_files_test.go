@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,6 +31,25 @@ except OSError as e:
     print(errno.errorcode[e.errno])
 `)
 		l.wants(r, "ENOSPC True\nENOSPC\n")
+	})
+}
+
+func TestCase07FilesThatTakeLongToRemove(t *testing.T) {
+	inLab(t, []tool.Isolation{tool.IsolationReduced}, func(l *lab) {
+		r := l.python(`
+import os, tempfile
+print(tempfile.gettempdir())
+for i in range(20000):
+    open('%%s/%%d' %% (tempfile.gettempdir(), i), 'w').close()
+`)
+		dir := strings.TrimSpace(r.out)
+		if r.Code != 0 || !strings.Contains(dir, "toolworker-tool-") {
+			l.Fatal(r)
+		}
+		eventually(l.T, "the directory is removed", func() bool {
+			entries, err := os.ReadDir(dir)
+			return errors.Is(err, os.ErrNotExist) || l.warm && len(entries) == 0
+		})
 	})
 }
 
@@ -242,6 +262,12 @@ except OSError:
 		name := strings.TrimSpace(first.out)
 		if first.Code != 0 || name == "" {
 			l.Fatal(first)
+		}
+		if l.level == tool.IsolationReduced {
+			eventually(l.T, "the temporary file is removed", func() bool {
+				_, err := os.Lstat(name)
+				return errors.Is(err, os.ErrNotExist)
+			})
 		}
 		second := l.run(Spec{Writable: true, Code: fmt.Appendf(nil, `
 import os, sys, signal, builtins

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -124,8 +125,12 @@ func (c *coldRun) begin(timer *time.Timer) {
 // finish waits until everything is dead and says how the run ended.
 func (c *coldRun) finish(conf *confinement, streams *streams) (*Exit, error) {
 	c.cpu.stop()
-	state, err := c.sup.end()
-	if c.exited == nil && !c.sup.init {
+	var state *os.ProcessState
+	var err error
+	if c.exited != nil && !c.sup.init {
+		conf.tidied = true
+		c.sup.leave()
+	} else if state, err = c.sup.end(); !c.sup.init {
 		c.group.Kill() // who ended its supervisor is not spared for it
 	}
 	value, reason := streams.finish()

@@ -21,6 +21,7 @@ type confinement struct {
 	setup    *shim.Setup
 	group    *cgroup.Group
 	metadata tool.SandboxMetadata
+	tidied   bool   // the supervisor removes the temporary files by itself
 	release  func() // when everything is dead
 }
 

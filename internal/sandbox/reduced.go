@@ -58,7 +58,9 @@ func (r *runner) confineReduced(c *confinement, s *Spec) error {
 	}
 	release := c.release
 	c.release = func() {
-		shim.RemoveTree(tmp) // if the supervisor could not
+		if !c.tidied {
+			shim.RemoveTree(tmp)
+		}
 		release()
 	}
 	c.setup.Temporary = tmp

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -36,6 +37,8 @@ type supervisor struct {
 	garbage error
 	// init: the shim is the init of a pid namespace, whose death is its tree's.
 	init bool
+	// tidying are those whose tree is dead and who still remove its files.
+	tidying *sync.WaitGroup
 }
 
 // startSupervisor starts a shim that has the tool's descriptors and waits for
@@ -51,7 +54,7 @@ func (r *runner) startSupervisor(files []*os.File, attr *syscall.SysProcAttr) (*
 		unix.Close(pair[0])
 		return nil, fmt.Errorf("set control socket non-blocking: %w", err)
 	}
-	sup := &supervisor{control: os.NewFile(uintptr(pair[0]), "control"), reports: make(chan *frame.Report, 2)}
+	sup := &supervisor{control: os.NewFile(uintptr(pair[0]), "control"), reports: make(chan *frame.Report, 2), tidying: &r.running}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		_ = sup.control.Close()
@@ -115,4 +118,14 @@ func (s *supervisor) end() (*os.ProcessState, error) {
 		return nil, fmt.Errorf("wait for sandbox supervisor: %w", err)
 	}
 	return state, nil
+}
+
+// leave is end for a shim that is no init and has reported the end of its
+// tree: nobody needs to wait until it has removed what the tool left behind,
+// which may be a million files.
+func (s *supervisor) leave() {
+	s.tidying.Go(func() {
+		_, _ = s.process.Wait()
+		_ = s.control.Close()
+	})
 }

@@ -30,10 +30,14 @@ func init() {
 func run() {
 	ignoreSignals()
 	control := os.NewFile(ControlFD, "control")
-	report, ok := serve(control)
+	var s Setup
+	report, ok := s.serve(control)
 	if report != nil {
 		// A worker that does not listen any more needs no answer.
 		_ = report.Write(control)
+	}
+	if s.Temporary != "" {
+		RemoveTree(s.Temporary)
 	}
 	if !ok {
 		os.Exit(1)
@@ -57,7 +61,7 @@ func failed(step string, err error) (*frame.Report, bool) {
 }
 
 // serve does what the worker asks and gives the last thing to say.
-func serve(control *os.File) (*frame.Report, bool) {
+func (s *Setup) serve(control *os.File) (*frame.Report, bool) {
 	// Whatever the worker was started with must not reach the tool.
 	if err := unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return failed("close descriptors", err)
@@ -65,15 +69,11 @@ func serve(control *os.File) (*frame.Report, bool) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return failed("hide from tracers", err)
 	}
-	var s Setup
-	if err := frame.ReadSetup(control, &s); err != nil {
+	if err := frame.ReadSetup(control, s); err != nil {
 		return nil, false // the worker is gone, or is no worker
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return failed("become subreaper", err)
-	}
-	if s.Temporary != "" {
-		defer RemoveTree(s.Temporary)
 	}
 	return s.run(control)
 }
