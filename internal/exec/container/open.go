@@ -100,9 +100,7 @@ func (b *Backend) bring(ctx context.Context, p *place) (string, error) {
 		_ = c.CloseWrite()
 	})
 	out, err := io.ReadAll(io.LimitReader(c, 4096))
-	if err != nil {
-		_ = c.Close()
-	}
+	_ = c.Close() // nobody reads any further, or the script never began
 	sending.Wait()
 	if ctx.Err() != nil {
 		return "", &tool.Fault{Err: fmt.Errorf("bring agent into container: %w", context.Cause(ctx))}

@@ -2,6 +2,7 @@ package containertest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/moby/moby/api/types/container"
@@ -12,7 +13,21 @@ import (
 // root bind-mounted at /workspace unless it is empty. change adjusts it.
 func Start(t testing.TB, image, root string, change func(*container.Config, *container.HostConfig)) string {
 	t.Helper()
-	c := Need(t)
+	id, stop, err := StartContainer(image, root, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return id
+}
+
+// StartContainer is Start for programs that are no tests; stop removes the
+// container.
+func StartContainer(image, root string, change func(*container.Config, *container.HostConfig)) (id string, stop func(), err error) {
+	c, err := reach()
+	if err != nil {
+		return "", nil, err
+	}
 	config := &container.Config{Image: image, Cmd: []string{"sleep", "3600"}}
 	yes, pids := true, int64(1024)
 	host := &container.HostConfig{NetworkMode: "none", Init: &yes}
@@ -25,13 +40,14 @@ func Start(t testing.TB, image, root string, change func(*container.Config, *con
 	}
 	created, err := c.ContainerCreate(context.Background(), client.ContainerCreateOptions{Config: config, HostConfig: host})
 	if err != nil {
-		t.Fatalf("create container: %v", err)
+		return "", nil, fmt.Errorf("create container: %w", err)
 	}
-	t.Cleanup(func() {
+	stop = func() {
 		_, _ = c.ContainerRemove(context.Background(), created.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	})
-	if _, err := c.ContainerStart(context.Background(), created.ID, client.ContainerStartOptions{}); err != nil {
-		t.Fatalf("start container: %v", err)
 	}
-	return created.ID
+	if _, err := c.ContainerStart(context.Background(), created.ID, client.ContainerStartOptions{}); err != nil {
+		stop()
+		return "", nil, fmt.Errorf("start container: %w", err)
+	}
+	return created.ID, stop, nil
 }

@@ -85,16 +85,18 @@ func Worker(name string) string { return prefix + "-" + name }
 // and fails when a test left a container or a volume behind.
 func Main(m *testing.M) int {
 	code := m.Run()
-	if err := cleanUp(); err != nil {
+	if err := CleanUp(); err != nil {
 		fmt.Fprintln(os.Stderr, "containertest:", err)
 		return max(code, 1)
 	}
 	return code
 }
 
-func cleanUp() error {
-	if dir := buildDir.dir; dir != "" {
-		if err := os.RemoveAll(dir); err != nil {
+// CleanUp removes what this process made. The error names containers and
+// volumes that should have been gone already.
+func CleanUp() error {
+	if buildDir != "" {
+		if err := os.RemoveAll(buildDir); err != nil {
 			return err
 		}
 	}

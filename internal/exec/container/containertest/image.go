@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -41,46 +42,69 @@ func (s *imageSet) made() []string {
 }
 
 // get imports an image once.
-func (s *imageSet) get(t testing.TB, kind string, root func(t testing.TB) io.ReadCloser) string {
-	t.Helper()
-	c := Need(t)
+func (s *imageSet) get(kind string, root func() (io.ReadCloser, error)) (string, error) {
+	c, err := reach()
+	if err != nil {
+		return "", err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if name, ok := s.names[kind]; ok {
-		return name
+		return name, nil
 	}
-	r := root(t)
+	r, err := root()
+	if err != nil {
+		return "", err
+	}
 	defer r.Close()
 	name := prefix + "-" + kind + ":latest"
 	response, err := c.ImageImport(context.Background(), client.ImageImportSource{Source: r, SourceName: "-"}, name, client.ImageImportOptions{
 		Changes: []string{"ENV PATH=/usr/local/bin:/usr/bin:/bin", "CMD [\"/bin/sh\"]"},
 	})
 	if err != nil {
-		t.Fatalf("import image %s: %v", name, err)
+		return "", fmt.Errorf("import image %s: %w", name, err)
 	}
 	defer response.Close()
 	if out, err := io.ReadAll(response); err != nil || bytes.Contains(out, []byte(`"error"`)) {
-		t.Fatalf("import image %s: %v %s", name, err, out)
+		return "", fmt.Errorf("import image %s: %w %s", name, err, out)
 	}
 	s.names[kind] = name
+	return name, nil
+}
+
+// must is for tests: what is missing skips them.
+func must(t testing.TB, name string, err error) string {
+	t.Helper()
+	Need(t)
+	var missing *missingError
+	switch {
+	case errors.As(err, &missing):
+		Missing(t, "%v", err)
+	case err != nil:
+		t.Fatal(err)
+	}
 	return name
 }
+
+type missingError struct{ what string }
+
+func (m *missingError) Error() string { return m.what }
 
 // Busybox is an image with busybox and nothing else.
 func Busybox(t testing.TB) string {
 	t.Helper()
-	return images.get(t, "busybox", func(t testing.TB) io.ReadCloser {
+	name, err := images.get("busybox", func() (io.ReadCloser, error) {
 		path, err := exec.LookPath("busybox")
 		if err != nil {
-			Missing(t, "busybox: apt-get install busybox-static")
+			return nil, &missingError{"busybox: apt-get install busybox-static"}
 		}
 		binary, err := os.ReadFile(path)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		list, err := exec.Command(path, "--list").Output()
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		root := newRoot()
 		root.file("bin/busybox", 0o755, binary)
@@ -89,43 +113,54 @@ func Busybox(t testing.TB) string {
 				root.link("bin/"+applet, "busybox")
 			}
 		}
-		return root.done(t)
+		return root.done()
 	})
+	return must(t, name, err)
 }
 
-// Bare is an image without a shell: one static program that sleeps.
+// Bare is an image without a shell: one static program that can be an agent.
 func Bare(t testing.TB) string {
 	t.Helper()
-	return images.get(t, "bare", func(t testing.TB) io.ReadCloser {
-		binary, err := os.ReadFile(Program(t))
+	name, err := images.get("bare", func() (io.ReadCloser, error) {
+		program, err := Build()
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
+		}
+		binary, err := os.ReadFile(program)
+		if err != nil {
+			return nil, err
 		}
 		root := newRoot()
 		root.file("toolworker-agent", 0o755, binary)
-		return root.done(t)
+		return root.done()
 	})
+	return must(t, name, err)
 }
 
 // Python is an image with Debian's Python 3 and busybox. Its files come from
 // Debian's packages, once for each user of this machine.
 func Python(t testing.TB) string {
 	t.Helper()
-	return images.get(t, "python", func(t testing.TB) io.ReadCloser {
-		f, err := os.Open(pythonRoot(t))
+	name, err := PythonImage()
+	return must(t, name, err)
+}
+
+// PythonImage is Python for programs that are no tests.
+func PythonImage() (string, error) {
+	return images.get("python", func() (io.ReadCloser, error) {
+		path, err := pythonRoot()
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		return f
+		return os.Open(path)
 	})
 }
 
 // pythonRoot is the cached tar of the image.
-func pythonRoot(t testing.TB) string {
-	t.Helper()
+func pythonRoot() (string, error) {
 	for _, tool := range []string{"apt-get", "dpkg-deb", "busybox", "tar"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			Missing(t, "%s, to make an image with Python", tool)
+			return "", &missingError{tool + ", to make an image with Python"}
 		}
 	}
 	cache, err := os.UserCacheDir()
@@ -135,32 +170,29 @@ func pythonRoot(t testing.TB) string {
 	sum := sha256.Sum256([]byte(pythonScript))
 	path := filepath.Join(cache, "toolworker", fmt.Sprintf("python-%s-%s.tar", runtime.GOARCH, hex.EncodeToString(sum[:6])))
 	if _, err := os.Stat(path); err == nil {
-		return path
+		return path, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	out, err := os.CreateTemp(filepath.Dir(path), "python-*.tmp")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	defer os.Remove(out.Name())
 	defer out.Close()
 	work, err := os.MkdirTemp("", "toolworker-image-")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	defer os.RemoveAll(work)
 	var said bytes.Buffer
 	cmd := exec.Command("sh", "-c", pythonScript, "sh", work)
 	cmd.Stdout, cmd.Stderr = out, &said
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("make image with Python: %v: %s", err, said.String())
+		return "", fmt.Errorf("make image with Python: %w: %s", err, said.String())
 	}
-	if err := os.Rename(out.Name(), path); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return path, os.Rename(out.Name(), path)
 }
 
 // rootFS is a small root file system being written as a tar.
@@ -197,13 +229,9 @@ func (r *rootFS) link(name, target string) {
 	r.add(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: target}, nil)
 }
 
-func (r *rootFS) done(t testing.TB) io.ReadCloser {
-	t.Helper()
+func (r *rootFS) done() (io.ReadCloser, error) {
 	if r.err == nil {
 		r.err = r.tar.Close()
 	}
-	if r.err != nil {
-		t.Fatal(r.err)
-	}
-	return io.NopCloser(&r.buf)
+	return io.NopCloser(&r.buf), r.err
 }

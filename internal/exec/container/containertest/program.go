@@ -1,6 +1,7 @@
 package containertest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,31 +9,33 @@ import (
 	"testing"
 )
 
-var buildDir struct {
-	sync.Mutex
-	dir string
-	err error
-	out []byte
-}
-
 // Program is a static program that can be an agent, built once.
 func Program(t testing.TB) string {
 	t.Helper()
-	buildDir.Lock()
-	defer buildDir.Unlock()
-	if buildDir.dir == "" {
-		dir, err := os.MkdirTemp("", "toolworker-program-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		buildDir.dir = dir
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, "worker"),
-			"github.com/toolworker/toolworker/internal/exec/container/containertest/worker")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		buildDir.out, buildDir.err = cmd.CombinedOutput()
+	path, err := Build()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if buildDir.err != nil {
-		t.Fatalf("build program: %v: %s", buildDir.err, buildDir.out)
-	}
-	return filepath.Join(buildDir.dir, "worker")
+	return path
 }
+
+// Build is Program for programs that are no tests.
+func Build() (string, error) { return built() }
+
+var buildDir string
+
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "toolworker-program-")
+	if err != nil {
+		return "", err
+	}
+	buildDir = dir
+	path := filepath.Join(dir, "worker")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path,
+		"github.com/toolworker/toolworker/internal/exec/container/containertest/worker")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build program: %w: %s", err, out)
+	}
+	return path, nil
+})
