@@ -14,14 +14,21 @@ import (
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
+// inWarmLab runs a case at each of the levels, with code that starts warm.
+func inWarmLab(t *testing.T, levels []tool.Isolation, try func(l *lab)) {
+	for _, level := range levels {
+		t.Run(string(level), func(t *testing.T) {
+			t.Parallel()
+			try(&lab{T: t, runner: warmRunner(t, level), level: level, root: newRoot(t), warm: true})
+		})
+	}
+}
+
 // Code at the levels that confine reaches neither the server that forked it,
 // nor its descriptors, nor the init of its namespace; and the next run finds
 // the same server unharmed.
 func TestCaseServerIsOutOfReach(t *testing.T) {
-	inLab(t, confined, func(l *lab) {
-		if !l.warm {
-			l.Skip("there is no server")
-		}
+	inWarmLab(t, confined, func(l *lab) {
 		const seed = "print(hash('seed'))"
 		before := l.python(seed).out
 		r := l.run(Spec{Code: []byte(`
@@ -57,7 +64,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 def there(f, *args): return f(*args) != -1
 s = socket.socket(socket.AF_UNIX)
 print(there(libc.shmget, 77, 1, 0), there(libc.semget, 77, 1, 0), there(libc.msgget, 77, 0),
-  os.path.exists('/tmp/left'), os.path.exists('/dev/shm/left'), s.connect_ex('\0left') == 0, [n for n in os.listdir('/tmp') if not n.startswith('Test')], os.listdir('/dev/shm'))`
+  os.path.exists('/tmp/left'), os.path.exists('/dev/shm/left'), s.connect_ex('\0left') == 0, [n for n in os.listdir('/tmp') if not os.getcwd().startswith('/tmp/' + n + '/')], os.listdir('/dev/shm'))`
 		const nothing = "False False False False False False [] []\n"
 		l.wants(l.python(look), nothing)
 		l.wants(l.python(`
@@ -85,10 +92,7 @@ func TestCaseTemporaryFilesAreNotCarriedOver(t *testing.T) {
 
 // Whoever ends the server at the level that does not confine is told so.
 func TestCaseServerEnded(t *testing.T) {
-	inLab(t, []tool.Isolation{tool.IsolationNone}, func(l *lab) {
-		if !l.warm {
-			l.Skip("there is no server")
-		}
+	inWarmLab(t, []tool.Isolation{tool.IsolationNone}, func(l *lab) {
 		r := l.python("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nsignal.pause()")
 		if r.Hit != tool.SandboxViolation || r.Signal != "SIGKILL" {
 			l.Errorf("got %v", r)
