@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sys/unix"
 
 	"github.com/toolworker/toolworker/internal/consume"
 	"github.com/toolworker/toolworker/internal/event"
@@ -60,6 +61,7 @@ func benchRaw(b *testing.B, slots int) {
 	var left atomic.Int64
 	left.Store(int64(b.N))
 	body := make([]byte, 512)
+	before := processorTime()
 	b.ResetTimer()
 	for left.Load() > 0 {
 		<-free
@@ -90,13 +92,14 @@ func benchRaw(b *testing.B, slots int) {
 			free <- struct{}{}
 		}
 	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msgs/s")
+	report(b, before)
 }
 
 func benchConsumer(b *testing.B, slots, projects int) {
 	s := queuetest.Start(b)
 	p := newPlanner(b, s)
 	fill(b, p, projects)
+	before := processorTime()
 	b.ResetTimer()
 	settled := make(chan struct{})
 	var left atomic.Int64
@@ -109,7 +112,22 @@ func benchConsumer(b *testing.B, slots, projects int) {
 	}, func(c *consume.Config) { c.Slots = slots })
 	<-settled
 	w.drain(b)
+	report(b, before)
+}
+
+// report gives what a busy machine does not change: the processor time of a
+// message, client and server together.
+func report(b *testing.B, before time.Duration) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msgs/s")
+	b.ReportMetric(float64((processorTime()-before).Microseconds())/float64(b.N), "cpu-us/msg")
+}
+
+func processorTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // fill queues b.N requests.

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sourcegraph/conc/pool"
+
 	"github.com/toolworker/toolworker/internal/event"
 	"github.com/toolworker/toolworker/internal/tool"
 	"github.com/toolworker/toolworker/internal/trace"
@@ -19,6 +21,7 @@ const (
 	cancelSpread   = 1300 * time.Millisecond
 	// A look for many is a read of the queue: at most so long, then the next.
 	cancelTimeout = 30 * time.Second
+	cancelLooks   = 4 // at once
 )
 
 // canceller answers cancelled requests that wait in the queue, wherever they
@@ -60,9 +63,11 @@ func (k *canceller) run(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		batches, next := k.take(time.Now())
+		looks := pool.New().WithMaxGoroutines(cancelLooks)
 		for project, ids := range batches {
-			k.look(ctx, project, ids)
+			looks.Go(func() { k.look(ctx, project, ids) })
 		}
+		looks.Wait()
 		if len(batches) > 0 && ctx.Err() == nil {
 			continue // time has passed
 		}

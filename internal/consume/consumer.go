@@ -17,9 +17,11 @@ const (
 	// look is how long the message of a wake-up is waited for.
 	look = 50 * time.Millisecond
 	// stopGrace is how long an execution may take to end when it is stopped,
-	// and settleGrace what is left then to give its message back.
-	stopGrace   = 15 * time.Second
-	settleGrace = 2 * time.Second
+	// and its message to go back; hurriedGrace when somebody is in a hurry.
+	stopGrace    = 15 * time.Second
+	hurriedGrace = 3 * time.Second
+	// settleGrace is for what notices that nothing is tried any more.
+	settleGrace = time.Second
 )
 
 // Consumer serves requests until it is told to stop.
@@ -138,7 +140,7 @@ func (c *Consumer) drain(hurry context.Context, stopSettling func()) error {
 	}
 	c.cfg.Log.Info("stopping what still runs", "running", c.Running())
 	c.runs.stopAll(tool.ErrDrained)
-	if within(stopGrace, nil) {
+	if within(stopGrace-hurriedGrace, hurry.Done()) || within(hurriedGrace, nil) {
 		return nil
 	}
 	stopSettling()

@@ -16,9 +16,9 @@ const (
 )
 
 // execute runs the request and settles it by how that ended.
-func (d *delivery) execute(ctx, run context.Context, once bool) {
+func (d *delivery) execute(ctx, run context.Context) {
 	r := d.request
-	if err := d.ledger.begin(ctx, once); err != nil {
+	if err := d.ledger.begin(ctx, d.once); err != nil {
 		if errors.Is(err, errWorkersLost) || errors.Is(err, errStartedBefore) {
 			d.lost(ctx, err)
 		} else {
@@ -37,13 +37,13 @@ func (d *delivery) execute(ctx, run context.Context, once bool) {
 	live.end()
 	d.outcome.executed = time.Now()
 	d.complete(result)
-	d.conclude(ctx, run, result, once)
+	d.conclude(ctx, run, result)
 }
 
 // complete fills in what only the consumer knows of a result.
 func (d *delivery) complete(result *tool.Result) {
-	d.outcome.result = result
-	result.Worker = d.cfg.Worker
+	d.setResult(result)
+	result.RequestID, result.Project, result.Worker = d.request.ID, d.request.Project, d.cfg.Worker
 	result.Metadata.QueuedMS = float64(d.outcome.queued) / float64(time.Millisecond)
 	if result.Status() != tool.StatusRejected {
 		result.Attempt = d.ledger.attempt()
@@ -51,21 +51,21 @@ func (d *delivery) complete(result *tool.Result) {
 }
 
 // conclude decides between a result and another start.
-func (d *delivery) conclude(ctx, run context.Context, result *tool.Result, once bool) {
+func (d *delivery) conclude(ctx, run context.Context, result *tool.Result) {
 	cause := context.Cause(run)
 	switch {
 	case result.Fault == nil:
-		if delay, again := d.again(result, once); again {
+		if delay, again := d.again(result); again {
 			d.retry(ctx, result, delay)
 			return
 		}
 	case errors.Is(cause, tool.ErrCancelled):
 		// Whatever broke, it was on the way to this.
 		result.Error, result.Fault = tool.Errorf(tool.Cancelled, "cancelled"), nil
-	case once && errors.Is(cause, tool.ErrDrained):
+	case d.once && errors.Is(cause, tool.ErrDrained):
 		d.lost(ctx, errStartedBefore)
 		return
-	case once:
+	case d.once:
 		// It must not be started again, whoever is to blame.
 		d.giveUp(ctx, result)
 		return
@@ -81,9 +81,9 @@ func (d *delivery) conclude(ctx, run context.Context, result *tool.Result, once 
 
 // again says whether the request's retry policy wants another start, and when
 // (PROTOCOL.md section 6.4).
-func (d *delivery) again(result *tool.Result, once bool) (time.Duration, bool) {
+func (d *delivery) again(result *tool.Result) (time.Duration, bool) {
 	r := d.request
-	if result.Error == nil || once || result.Attempt >= r.Retry.MaxAttempts {
+	if result.Error == nil || d.once || result.Attempt >= r.Retry.MaxAttempts {
 		return 0, false
 	}
 	switch result.Error.Code {

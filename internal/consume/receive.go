@@ -27,6 +27,8 @@ type delivery struct {
 	span     oteltrace.Span
 
 	request *tool.Request // nil until it is decoded
+	once    bool          // its tool must not be started twice
+	bound   int           // of its tool; 0: none
 	ledger  *ledger
 	outcome outcome
 }
@@ -131,8 +133,7 @@ func (d *delivery) process(ctx context.Context, decoded error) {
 		d.answer(ctx, d.cancelledResult())
 		return
 	}
-	once, ok := d.mayStart(ctx)
-	if !ok {
+	if !d.mayStart(ctx) {
 		return
 	}
 	leave, ok := d.enter(ctx, run)
@@ -140,7 +141,7 @@ func (d *delivery) process(ctx context.Context, decoded error) {
 		return
 	}
 	defer leave()
-	d.execute(ctx, run, once)
+	d.execute(ctx, run)
 }
 
 // readable goes on from what decoding gave; false when the delivery is

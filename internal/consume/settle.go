@@ -89,7 +89,9 @@ func (d *delivery) store(ctx context.Context, result *tool.Result) bool {
 			return true
 		}
 	}
-	ctx, span := d.cfg.Spans.SendResult(ctx, trace.Message{ID: result.RequestID + ".result"})
+	ctx, span := d.cfg.Spans.SendResult(ctx, trace.Message{
+		Subject: d.cfg.Prefix + ".result." + result.Project + "." + result.RequestID, ID: result.RequestID + ".result",
+	})
 	defer span.End()
 	err := d.tryStore(ctx, result)
 	if err != nil && ctx.Err() == nil {

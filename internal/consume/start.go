@@ -19,31 +19,30 @@ const (
 	firstHold, lastHold = 250 * time.Millisecond, 15 * time.Second
 )
 
-// mayStart reads the book of a request that was delivered before, and says
-// whether it may be started and whether only once; false when the delivery is
-// settled.
-func (d *delivery) mayStart(ctx context.Context) (once, ok bool) {
-	r := d.request
-	if r.Tool != "" {
-		definition, known := d.cfg.Rules.Tool(ctx, r.Tool)
-		once = known && definition.NotIdempotent
+// mayStart reads the book of a request that was delivered before; false when
+// the delivery is settled.
+func (d *delivery) mayStart(ctx context.Context) bool {
+	if d.request.Tool != "" {
+		if definition, known := d.cfg.Rules.Tool(ctx, d.request.Tool); known {
+			d.once, d.bound = definition.NotIdempotent, definition.Concurrency
+		}
 	}
 	if d.info.first() {
-		return once, true
+		return true
 	}
 	if err := d.ledger.load(ctx, d.info); err != nil {
 		d.outcome.why = err.Error()
-		return once, false
+		return false
 	}
-	if err := d.ledger.verdict(once); err != nil {
+	if err := d.ledger.verdict(d.once); err != nil {
 		d.lost(ctx, err)
-		return once, false
+		return false
 	}
 	if wait := time.Until(d.ledger.rec.NotBefore); wait > early {
 		d.handBack(ctx, wait, nil)
-		return once, false
+		return false
 	}
-	return once, true
+	return true
 }
 
 // lost answers a request whose workers were lost, and puts it aside.
@@ -65,16 +64,10 @@ func (d *delivery) enter(ctx, run context.Context) (leave func(), ok bool) {
 		d.hold(ctx)
 		return nil, false
 	}
-	limit := 0
-	if r.Tool != "" {
-		if definition, known := d.cfg.Rules.Tool(ctx, r.Tool); known {
-			limit = definition.Concurrency
-		}
-	}
-	if limit <= 0 {
+	if d.bound <= 0 {
 		return func() {}, true
 	}
-	wait, ok := d.bounds.enter(r.Tool, limit, len(d.event.Data))
+	wait, ok := d.bounds.enter(r.Tool, d.bound, len(d.event.Data))
 	if !ok {
 		if wait == nil {
 			d.hold(ctx)

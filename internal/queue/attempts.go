@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -44,7 +43,10 @@ func (a *Attempts) Load(ctx context.Context, project, id string) (consume.Record
 			return nil
 		}
 		if err := json.Unmarshal(m.Data, &rec); err != nil {
-			return permanent{fmt.Errorf("record of %s: %w", attemptsKey(project, id), err)}
+			// Somebody scribbled in the book. The request must not hang on it,
+			// nor be started twice if that is forbidden.
+			a.client.log.Error("record of attempts is unreadable", "key", attemptsKey(project, id), "error", err)
+			rec = consume.Record{Open: 1, Started: true}
 		}
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -58,6 +59,9 @@ type Client struct {
 	endEpoch    context.CancelFunc
 
 	connected chan struct{} // closed at the first connection
+
+	// incomplete: a stream or bucket did not answer and may be missing.
+	incomplete atomic.Bool
 
 	stores  sync.Map // handles of object stores by name
 	streams sync.Map // handles of streams by name

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolworker/toolworker/internal/consume"
 	"github.com/toolworker/toolworker/internal/event"
+	"github.com/toolworker/toolworker/internal/tool"
 )
 
 const (
@@ -51,8 +52,19 @@ func (m *message) Event() event.Message {
 // Delivery implements consume.Message.
 func (m *message) Delivery() consume.Delivery { return m.delivery }
 
-// Nak implements consume.Message.
-func (m *message) Nak(delay time.Duration) error { return m.NakWithDelay(delay) }
+// Nak implements consume.Message. What goes back at once is announced, so that
+// other workers need not find it in their next sweep.
+func (m *message) Nak(delay time.Duration) error {
+	if err := m.NakWithDelay(delay); err != nil || delay > 0 {
+		return err
+	}
+	names := m.source.client.Names
+	tokens, err := names.Split(m.Subject(), "request", 3)
+	if err == nil {
+		_ = m.source.client.nc.Publish(names.WakeSubject(tokens[0], tool.Priority(tokens[1]), tokens[2]), nil)
+	}
+	return nil
+}
 
 // Ack implements consume.Message.
 func (m *message) Ack(ctx context.Context) error {

@@ -2,9 +2,13 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
@@ -36,6 +40,9 @@ func (c *Client) persistWithin(ctx context.Context, what string, timeout time.Du
 		}
 		if !transient(ctx, err) {
 			return fmt.Errorf("%s: %w", what, err)
+		}
+		if errors.Is(err, ErrNoTopology) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) {
+			c.incomplete.Store(true)
 		}
 		c.log.Debug("retrying", "what", what, "error", err)
 		select {

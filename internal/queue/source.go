@@ -74,6 +74,9 @@ func (s *Source) sweep(ctx context.Context, pools []string, mark func(consume.La
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	c := s.client
+	if c.incomplete.Swap(false) {
+		s.mend(ctx, "a stream or bucket does not answer")
+	}
 	for _, pool := range pools {
 		info, err := c.streamInfo(ctx, c.Names.RequestsStream(), c.Names.RequestSubject(pool, "*", "*"))
 		switch {
@@ -96,8 +99,10 @@ func (s *Source) sweep(ctx context.Context, pools []string, mark func(consume.La
 	s.forgetIdle()
 }
 
+// mend makes what is missing. Right after a restart of the server everything
+// seems to be, and is not.
 func (s *Source) mend(ctx context.Context, why string) {
-	s.client.log.Warn(why + ": making it anew")
+	s.client.log.Warn("looking after the topology", "why", why)
 	if _, err := s.client.Ensure(ctx, s.topology); err != nil {
 		s.client.log.Error("mend topology", "error", err)
 	}

@@ -54,8 +54,11 @@ func (c *Client) fromLeader(ctx context.Context, stream string, sel selection) (
 		return nil, fmt.Errorf("read stream %s: %w", stream, err)
 	}
 	if resp.Error != nil {
-		if resp.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+		switch resp.Error.ErrorCode {
+		case jetstream.JSErrCodeMessageNotFound:
 			return nil, fmt.Errorf("read stream %s: %w", stream, ErrNotFound)
+		case jetstream.JSErrCodeStreamNotFound:
+			return nil, fmt.Errorf("%w: %s", ErrNoTopology, stream)
 		}
 		return nil, fmt.Errorf("read stream %s: %w", stream, resp.Error)
 	}
