@@ -30,6 +30,7 @@ var sections = []section{
 	{"fair", "a project with 100,000 queued requests, another with one", fair},
 	{"memory", "resident size while 200,000 requests are worked off", memory},
 	{"starts", "one line of Python: bare, in bubblewrap, and in the sandbox cold and warm", starts},
+	{"containers", "a command and Python in a container, by every way into it", containers},
 	{"endtoend", "inline Python from publishing to its result, through NATS", endToEnd},
 }
 
