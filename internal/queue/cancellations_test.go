@@ -110,3 +110,30 @@ func TestFind(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A planner may leave Nats-Msg-Id out: its requests are found all the same.
+func TestFindWithoutMessageID(t *testing.T) {
+	s := queuetest.Start(t)
+	c := s.Fleet("default")
+	for _, body := range []string{
+		`noise`,
+		`{"specversion":"1.0","id":"a","source":"/s","type":"dev.toolworker.request.v1","data":{"project":"p","tool":"t"}}`,
+		`{"specversion":"1.0","id":"b","source":"/s","type":"dev.toolworker.request.v1","data":{"project":"p","tool":"t"}}`,
+	} {
+		if _, err := c.JetStream().Publish(t.Context(), "tools.request.default.normal.p", []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var found []string
+	if err := c.Find(t.Context(), "p", map[string]struct{}{"b": {}, "c": {}}, func(id string, q consume.Queued) {
+		found = append(found, id)
+		if err := q.Remove(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 1 || found[0] != "b" {
+		t.Errorf("found %q, want b", found)
+	}
+}

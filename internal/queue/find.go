@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -28,17 +30,14 @@ func (c *Client) Find(ctx context.Context, project string, ids map[string]struct
 	if err != nil || len(subjects) == 0 {
 		return err
 	}
-	wanted := make(map[string]string, len(ids)) // by Nats-Msg-Id
-	for id := range ids {
-		wanted[RequestMsgID(project, id)] = id
-	}
+	wanted := maps.Clone(ids)
 	for from := uint64(1); len(wanted) > 0; {
 		next, err := c.readBatch(ctx, filter, from, func(m stored) {
-			id, ok := wanted[m.Get(jetstream.MsgIDHeader)]
-			if !ok {
+			id := c.requestID(project, m)
+			if _, ok := wanted[id]; !ok {
 				return
 			}
-			delete(wanted, RequestMsgID(project, id))
+			delete(wanted, id)
 			found(id, c.queued(m))
 		})
 		if err != nil || next == 0 {
@@ -47,6 +46,18 @@ func (c *Client) Find(ctx context.Context, project string, ids map[string]struct
 		from = next
 	}
 	return nil
+}
+
+// requestID is the id of a request in the queue, "" when it cannot be read.
+// A planner that left Nats-Msg-Id out has it in the event alone.
+func (c *Client) requestID(project string, m stored) string {
+	if id, ok := strings.CutPrefix(m.Get(jetstream.MsgIDHeader), project+"/"); ok {
+		return id
+	}
+	if r, _ := event.DecodeRequest(m.Message, c.Names.Prefix()); r != nil {
+		return r.ID
+	}
+	return ""
 }
 
 // readBatch reads messages of the requests stream from a sequence on, and
