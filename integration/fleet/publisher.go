@@ -4,12 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
+	"strings"
 	"testing"
 )
 
 // Publisher runs `publisher` against one server.
 type Publisher struct {
+	// Stdin is what each command reads; Env are more environment variables,
+	// "NAME=value".
+	Stdin string
+	Env   []string
+
 	t      testing.TB
 	common []string
 }
@@ -18,6 +25,16 @@ type Publisher struct {
 // connection flags.
 func NewPublisher(t testing.TB, url string, args ...string) *Publisher {
 	return &Publisher{t: t, common: append([]string{"--nats-url", url}, args...)}
+}
+
+// Command is one command, not yet started.
+func (p *Publisher) Command(command string, args ...string) *exec.Cmd {
+	p.t.Helper()
+	cmd := exec.Command(Binary(p.t, "publisher"), append(append([]string{command}, p.common...), args...)...)
+	cmd.Dir = p.t.TempDir()
+	cmd.Stdin = strings.NewReader(p.Stdin)
+	cmd.Env = append(os.Environ(), p.Env...)
+	return cmd
 }
 
 // Ran is how one command ended.
@@ -29,8 +46,7 @@ type Ran struct {
 // Run runs one command.
 func (p *Publisher) Run(command string, args ...string) Ran {
 	p.t.Helper()
-	cmd := exec.Command(Binary(p.t, "publisher"), append(append([]string{command}, p.common...), args...)...)
-	cmd.Dir = p.t.TempDir()
+	cmd := p.Command(command, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

@@ -30,11 +30,17 @@ type Worker struct {
 // the test.
 func StartWorker(t testing.TB, args ...string) *Worker {
 	t.Helper()
+	return StartWorkerIn(t, nil, args...)
+}
+
+// StartWorkerIn is StartWorker with more environment variables, "NAME=value".
+func StartWorkerIn(t testing.TB, env []string, args ...string) *Worker {
+	t.Helper()
 	w := &Worker{t: t, done: make(chan struct{}), log: log{changed: make(chan struct{})}}
 	w.cmd = exec.Command(Binary(t, "worker"), append([]string{"run", "--http-listen", "", "--log-format", "json"}, args...)...)
 	w.cmd.Dir = t.TempDir()
 	w.cmd.Stderr = &w.log
-	w.cmd.Env = append(os.Environ(), "OTEL_SDK_DISABLED=true")
+	w.cmd.Env = append(append(os.Environ(), "OTEL_SDK_DISABLED=true"), env...)
 	if err := w.cmd.Start(); err != nil {
 		t.Fatalf("start worker: %v", err)
 	}
