@@ -31,7 +31,7 @@ type identities struct {
 func newIdentities() *identities {
 	i := &identities{taken: map[int]bool{}, privileged: os.Geteuid() == 0 && capable(unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID)}
 	if i.privileged {
-		i.first = firstSlot("/proc/self/uid_map")
+		i.first, i.privileged = firstSlot("/proc/self/uid_map")
 	}
 	return i
 }
@@ -63,29 +63,32 @@ func (i *identities) give(id room.Identity) {
 	delete(i.taken, id.UID)
 }
 
-// firstSlot is the first of the users for tools that the user namespace knows.
-func firstSlot(mapFile string) int {
+// firstSlot is the first of the users for tools, of those that the worker's
+// user namespace maps; it maps too few when it was made for one user only.
+func firstSlot(mapFile string) (first int, ok bool) {
 	f, err := os.Open(mapFile)
 	if err != nil {
-		return firstSlotID
+		return firstSlotID, true
 	}
 	defer f.Close()
-	last := 0
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var inside, outside, count int
 		if n, _ := fmt.Sscan(lines.Text(), &inside, &outside, &count); n != 3 {
 			continue
 		}
-		if inside <= firstSlotID && inside+count >= firstSlotID+slotIDs {
-			return firstSlotID
+		last := inside + count
+		if inside <= firstSlotID && last >= firstSlotID+slotIDs {
+			return firstSlotID, true
 		}
-		last = max(last, inside+count)
+		// 65534 is nobody, whom files of unmapped users seem to belong to.
+		if last > 65534 && last <= 65536 {
+			last = 65534
+		}
+		if count > 2*slotIDs {
+			first, ok = last-slotIDs, true
+		}
 	}
-	// 65534 is nobody, whom files of unmapped users seem to belong to.
-	if last > 65534 && last <= 65536 {
-		last = 65534
-	}
-	return max(1, last-slotIDs)
+	return first, ok
 }
 
 // capable reports whether the process has all of the capabilities.
