@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/toolworker/toolworker/integration/fleet"
-	"github.com/toolworker/toolworker/internal/queue"
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
@@ -140,14 +139,7 @@ func TestContractInternal(t *testing.T) {
 	if why, _ := line["fault"].(string); !strings.Contains(why, "spool output") {
 		t.Errorf("log %v, want why", line)
 	}
-	var letters []queue.DeadLetter
-	if err := c.client.DeadLetters(t.Context(), "p", func(d queue.DeadLetter) bool {
-		letters = append(letters, d)
-		return true
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if len(letters) != 1 || letters[0].Code != tool.Internal || letters[0].ID != "r-1" {
+	if letters := c.deadLetters(t); len(letters) != 1 || letters[0].Code != tool.Internal || letters[0].ID != "r-1" {
 		t.Errorf("dead letters %+v", letters)
 	}
 }

@@ -20,3 +20,15 @@ func waitForFile(t *testing.T, path string) {
 		<-time.After(20 * time.Millisecond)
 	}
 }
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(90 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+}
