@@ -39,7 +39,7 @@ func TestCase07FilesThatTakeLongToRemove(t *testing.T) {
 		r := l.python(`
 import os, tempfile
 print(tempfile.gettempdir())
-for i in range(20000):
+for i in range(3000):
     open('%%s/%%d' %% (tempfile.gettempdir(), i), 'w').close()
 `)
 		dir := strings.TrimSpace(r.out)

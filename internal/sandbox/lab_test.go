@@ -20,7 +20,7 @@ import (
 
 // limits are those of a case that does not say otherwise.
 var limits = tool.Limits{
-	TimeoutSeconds: 20, MemoryBytes: 512 << 20, PIDs: 64, CPUs: 1, FileSizeBytes: 64 << 20, OpenFiles: 128,
+	TimeoutSeconds: 60, MemoryBytes: 512 << 20, PIDs: 64, CPUs: 1, FileSizeBytes: 64 << 20, OpenFiles: 128,
 }
 
 // lab is where one case is tried at one level.

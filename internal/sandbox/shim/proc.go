@@ -62,36 +62,49 @@ func (p *procfs) treeSize() (bytes, tasks int64) {
 		}
 		pages, _ := strconv.ParseInt(f[1], 10, 64)
 		bytes += pages * int64(os.Getpagesize())
-		n, _ := p.threads(name)
-		tasks += n
+		tasks += p.threads(name)
 	}
 	return bytes, tasks
 }
 
-// threads counts those of a process, by the links of its task directory, and
-// tells its user.
-func (p *procfs) threads(name string) (count int64, uid int) {
+// threads counts those of a process, by the links of its task directory.
+func (p *procfs) threads(name string) int64 {
 	info, err := p.root.Stat(name + "/task")
 	if err != nil {
-		return 0, -1
+		return 0
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || st.Nlink < 3 {
-		return 1, -1
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 2 {
+		return int64(st.Nlink) - 2
 	}
-	return int64(st.Nlink) - 2, int(st.Uid)
+	return 1
 }
 
 // tasksOf counts the threads of all visible processes of a user, this one's
-// included: the kernel counts RLIMIT_NPROC so.
+// included: the kernel counts RLIMIT_NPROC so. The owner of a process's files
+// will not do, for those of one that is not dumpable are root's.
 func (p *procfs) tasksOf(uid int) int64 {
 	total := int64(0)
 	for _, pid := range append(p.processes(), p.self()) {
-		if n, u := p.threads(strconv.Itoa(pid)); u == uid {
-			total += n
+		status, _ := p.read(strconv.Itoa(pid) + "/status")
+		if firstNumber(status, "Uid:") == int64(uid) {
+			total += firstNumber(status, "Threads:")
 		}
 	}
 	return total
+}
+
+// firstNumber is the first one of a line of /proc/pid/status, -1 without one.
+func firstNumber(status, line string) int64 {
+	_, rest, ok := strings.Cut(status, "\n"+line)
+	f := strings.Fields(rest)
+	if !ok || len(f) == 0 {
+		return -1
+	}
+	n, err := strconv.ParseInt(f[0], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
 }
 
 // processes are all that can be seen, but this one.
