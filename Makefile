@@ -52,7 +52,7 @@ fuzz: ## every fuzz target for FUZZTIME (60s) each
 	@integration/fuzz $(FUZZTIME)
 
 soak: ## long runs: leaks, hostile code, server restarts
-	@TOOLWORKER_SOAK=1 $(TESTSUM) -timeout 60m -run Soak ./internal/... ./integration/...
+	@TOOLWORKER_SOAK=10000 $(TESTSUM) -timeout 60m -run Soak ./internal/... ./integration/...
 
 clean: ## removes what was built
 	@rm -rf bin
