@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -77,37 +79,50 @@ func readDocuments(name string, stdin io.Reader, yield func(*document, error) bo
 	}
 }
 
-// newDocument reads what is needed to send a request.
+// newDocument reads what is needed to send a request. A member of another
+// type than it should have counts as absent.
 func newDocument(place string, raw jsontext.Value) (*document, error) {
-	d := &document{place: place, raw: raw, data: raw}
-	var e struct {
-		SpecVersion jsontext.Value `json:"specversion"`
-		ID          string         `json:"id"`
-		Data        jsontext.Value `json:"data"`
-		TraceParent string         `json:"traceparent"`
-		TraceState  string         `json:"tracestate"`
-	}
 	if raw.Kind() != jsontext.KindBeginObject {
 		return nil, fmt.Errorf("%s: expected a JSON object", place)
 	}
-	lenient := jsontext.AllowDuplicateNames(true)
-	_ = json.Unmarshal(raw, &e, lenient) // what has another type counts as absent
-	if e.SpecVersion != nil {
-		d.whole, d.id, d.data, d.parent, d.state = true, e.ID, e.Data, e.TraceParent, e.TraceState
+	d := &document{place: place, raw: raw, data: raw}
+	members := membersOf(raw)
+	if members["specversion"] != nil {
+		d.whole, d.id, d.data = true, textOf(members["id"]), dataOf(members)
+		d.parent, d.state = textOf(members["traceparent"]), textOf(members["tracestate"])
 		if err := tool.CheckName("id", d.id); err != nil {
 			return nil, fmt.Errorf("%s: %w", place, err)
 		}
+		members = membersOf(d.data)
 	}
-	var r struct {
-		Project string `json:"project"`
-		Tool    string `json:"tool"`
-	}
-	_ = json.Unmarshal(d.data, &r, lenient)
-	d.project, d.name = r.Project, r.Tool
-	if d.name == "" {
-		d.name = tool.InlineName
-	}
+	d.project = textOf(members["project"])
+	d.name = cmp.Or(textOf(members["tool"]), tool.InlineName)
 	return d, nil
+}
+
+// dataOf is the data of an event, whichever way it is written; nil when it
+// has none.
+func dataOf(event map[string]jsontext.Value) jsontext.Value {
+	if data := event["data"]; data != nil && data.Kind() != jsontext.KindNull {
+		return data
+	}
+	data, err := base64.StdEncoding.DecodeString(textOf(event["data_base64"]))
+	if err != nil || len(data) == 0 {
+		return nil
+	}
+	return data
+}
+
+func membersOf(object jsontext.Value) map[string]jsontext.Value {
+	var members map[string]jsontext.Value
+	_ = json.Unmarshal(object, &members, jsontext.AllowDuplicateNames(true))
+	return members
+}
+
+func textOf(value jsontext.Value) string {
+	var text string
+	_ = json.Unmarshal(value, &text)
+	return text
 }
 
 // eventData is an event around the data of a request.
@@ -182,6 +197,7 @@ func (s *sender) body(ctx context.Context, d *document) ([]byte, error) {
 		return nil, err
 	}
 	delete(members, "data")
+	delete(members, "data_base64")
 	if members["dataref"], err = json.Marshal(ref); err != nil {
 		return nil, err
 	}
