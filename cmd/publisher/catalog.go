@@ -68,16 +68,28 @@ func (*catalogList) Run(ctx context.Context, s *session) error {
 			}
 			rows = append(rows, []string{string(e.Kind), e.Name, state, terminal.Line(e.Description, 70)})
 		}
-		if !s.JSON {
-			for _, w := range snapshot.Switches() {
-				rows = append(rows, []string{string(w.Kind), w.Name, style.Odd("paused"), ""})
+		for _, w := range snapshot.Switches() {
+			if s.JSON {
+				if err := s.printJSON(pausedLine{w, true}); err != nil {
+					return err
+				}
+				continue
 			}
+			rows = append(rows, []string{string(w.Kind), w.Name, style.Odd("paused"), ""})
+		}
+		if !s.JSON {
 			if err := terminal.Write(s.Out, rows); err != nil {
 				return err
 			}
 		}
 		return s.refuse(faults)
 	})
+}
+
+// pausedLine is a switch in a listing for scripts.
+type pausedLine struct {
+	catalog.Switch
+	Paused bool `json:"paused"`
 }
 
 // refuse tells every fault on a line of its own; the exit code says the rest.

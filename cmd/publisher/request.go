@@ -37,10 +37,10 @@ func (f *waitFlags) Validate() error {
 type requestFlags struct {
 	Project command.Name `name:"project" short:"p" required:"" placeholder:"PROJECT" help:"Project that the request is about."`
 	inputFlags
-	ToolEnv string       `name:"tool-env" enum:",host,container" default:"" placeholder:"E" help:"Where to run it: host or container (the catalogue's, plan's and project's choice)."`
-	Plan    command.Name `name:"plan" placeholder:"ID" help:"Plan that the request belongs to."`
-	Timeout float64      `name:"timeout" placeholder:"S" help:"Seconds that the tool may take, fractions allowed (the tool's, else the project's)."`
-	Output  []string     `name:"output" sep:"none" placeholder:"PATH" help:"File that the tool writes and that the result is to verify; repeatable."`
+	ToolEnv string   `name:"tool-env" enum:",host,container" default:"" placeholder:"E" help:"Where to run it: host or container (the catalogue's, plan's and project's choice)."`
+	Plan    string   `name:"plan" placeholder:"ID" help:"Plan that the request belongs to."`
+	Timeout float64  `name:"timeout" placeholder:"S" help:"Seconds that the tool may take, fractions allowed (the tool's, else the project's)."`
+	Output  []string `name:"output" sep:"none" placeholder:"PATH" help:"File that the tool writes and that the result is to verify; repeatable."`
 	laneFlags
 	ID     command.Name `name:"id" placeholder:"ID" help:"Id of the request (a new UUIDv7)."`
 	Stream bool         `name:"stream" help:"Show output as it arrives."`
@@ -72,7 +72,7 @@ func (f *requestFlags) request(stdin io.Reader) (*tool.Request, error) {
 		Project:  string(f.Project),
 		Input:    input,
 		ToolEnv:  tool.Environment(f.ToolEnv),
-		Plan:     tool.Plan{ID: string(f.Plan)},
+		Plan:     tool.Plan{ID: f.Plan},
 		Limits:   tool.Limits{TimeoutSeconds: f.Timeout},
 		Outputs:  f.Output,
 		Stream:   f.Stream,

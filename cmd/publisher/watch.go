@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolworker/toolworker/internal/command"
 	"github.com/toolworker/toolworker/internal/event"
+	"github.com/toolworker/toolworker/internal/queue"
 	"github.com/toolworker/toolworker/internal/terminal"
 )
 
@@ -83,7 +85,7 @@ func (c *watchCommand) Run(ctx context.Context, s *session) error {
 				clear(seen)
 			}
 			seen[m.Subject] = true
-			if err := c.result(s, table, m); err != nil {
+			if err := c.result(ctx, s, client, table, m); err != nil {
 				return err
 			}
 			shown++
@@ -95,8 +97,9 @@ func (c *watchCommand) Run(ctx context.Context, s *session) error {
 // seenMost bounds what a long watch remembers.
 const seenMost = 1 << 16
 
-// result shows one result that was announced.
-func (c *watchCommand) result(s *session, table *terminal.Table, m *nats.Msg) error {
+// result shows one result that was announced; as JSON whole, as the other
+// commands do, unless what was moved cannot be had any more.
+func (c *watchCommand) result(ctx context.Context, s *session, client *queue.Client, table *terminal.Table, m *nats.Msg) error {
 	doc, err := event.DecodeResult(event.Message{Subject: m.Subject, Header: m.Header, Data: m.Data})
 	switch {
 	case err != nil && s.JSON:
@@ -107,7 +110,11 @@ func (c *watchCommand) result(s *session, table *terminal.Table, m *nats.Msg) er
 	case err != nil:
 		return table.Row(clock(), "", m.Subject, "", s.style().Bad("unreadable"), "", terminal.Line(err.Error(), 80))
 	case s.JSON:
-		return s.printJSON(doc.Raw)
+		whole, err := complete(ctx, client, doc)
+		if err != nil {
+			whole = jsontext.Value(doc.Raw)
+		}
+		return s.printJSON(whole)
 	}
 	return table.Row(append([]string{clock(), doc.Project}, resultRow(s.style(), doc)...)...)
 }
