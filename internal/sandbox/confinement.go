@@ -79,7 +79,9 @@ func (r *runner) confineFully(c *confinement, s *Spec) error {
 	}
 	c.mechanism(r.landlock > 0, "landlock")
 	c.mechanism(r.landlock >= landlock.ScopesABI, "landlock_scopes")
-	c.setup.Filter = r.filters.get(seccomp.Options{NoMemfd: !r.bounds(cgroup.Memory)})
+	c.setup.Filter = r.filters.get(seccomp.Options{
+		NoMemfd: !r.bounds(cgroup.Memory), NoUnix: s.Network && r.landlock < landlock.ScopesABI,
+	})
 	c.mechanism(true, "seccomp")
 	c.metadata.Missing = append(c.metadata.Missing, g.missing...)
 	return nil

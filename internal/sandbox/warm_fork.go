@@ -51,7 +51,7 @@ func (w *warmth) startFork(ctx context.Context, s *Spec) (ready, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.setup.Limits = nil
+	c.setup.Limits = []launch.Limit{launch.NoCore()}
 	settings := w.runner.settings(c, s)
 	c.setup.Argv, c.setup.Dir, c.setup.Landlock, c.setup.Filter = program.Argv, "/", nil, nil
 	c.setup.UID, c.setup.GID, c.setup.DropCaps, c.setup.NoNewPrivs, c.setup.OOMFirst = -1, -1, false, false, false
@@ -109,7 +109,7 @@ func (r *runner) settings(c *confinement, s *Spec) *warm.Settings {
 	}
 	if settings.PIDs > 0 {
 		n := uint64(settings.PIDs + serverTasks + supervisorTasks)
-		c.setup.Limits = []launch.Limit{{Resource: unix.RLIMIT_NPROC, Soft: n, Hard: n}}
+		c.setup.Limits = append(c.setup.Limits, launch.Limit{Resource: unix.RLIMIT_NPROC, Soft: n, Hard: n})
 	}
 	settings.Namespaces = true
 	const plain = unix.MS_NOSUID | unix.MS_NODEV

@@ -8,6 +8,7 @@
 //   - a call that the kernel learned after this table was written, clone3 and
 //     openat2, whose arguments no filter can see, and the x32 calls give
 //     ENOSYS: programs know how to do without;
+//   - sync, and setting the limit of core dumps, give success and do nothing;
 //   - a call that this table knows and does not allow gives EPERM.
 //
 // The comparisons form a tree. The kernel runs a filter once per call number

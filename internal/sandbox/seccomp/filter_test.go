@@ -12,7 +12,8 @@ var (
 	code        = Options{Shared: true, NoMemfd: true, NoProcesses: true}
 	command     = Options{Shared: true, NoMemfd: true}
 	networked   = Options{Shared: true, Inet: true}
-	all         = []Options{full, fullNoMemfd, code, command, networked}
+	noUnix      = Options{NoUnix: true}
+	all         = []Options{full, fullNoMemfd, code, command, networked, noUnix}
 )
 
 const (
@@ -20,6 +21,8 @@ const (
 	perm   = retErrno | eperm
 	access = retErrno | eacces
 	nosys  = retErrno | enosys
+	proto  = retErrno | eprotonosupport
+	done   = retErrno // nothing is done, and that is called success
 )
 
 // cases are calls with arguments and what each of the options answers, in the
@@ -27,83 +30,105 @@ const (
 var cases = []struct {
 	name string
 	args []uint64
-	want [5]uint32
+	want [6]uint32
 }{
-	{"read", nil, [5]uint32{permit, permit, permit, permit, permit}},
-	{"execve", nil, [5]uint32{permit, permit, permit, permit, permit}},
-	{"unshare", []uint64{0x10000000}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"setns", nil, [5]uint32{perm, perm, perm, perm, perm}},
-	{"mount", nil, [5]uint32{perm, perm, perm, perm, perm}},
-	{"ptrace", nil, [5]uint32{perm, perm, perm, perm, perm}},
-	{"bpf", nil, [5]uint32{perm, perm, perm, perm, perm}},
-	{"io_uring_setup", nil, [5]uint32{perm, perm, perm, perm, perm}},
-	{"keyctl", nil, [5]uint32{perm, perm, perm, perm, perm}},
-	{"userfaultfd", nil, [5]uint32{perm, perm, perm, perm, perm}},
-	{"clone3", nil, [5]uint32{nosys, nosys, nosys, nosys, nosys}},
-	{"openat2", nil, [5]uint32{nosys, nosys, nosys, nosys, nosys}},
+	{"read", nil, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"execve", nil, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"unshare", []uint64{0x10000000}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"setns", nil, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"mount", nil, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"ptrace", nil, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"bpf", nil, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"io_uring_setup", nil, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"keyctl", nil, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"userfaultfd", nil, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"clone3", nil, [6]uint32{nosys, nosys, nosys, nosys, nosys, nosys}},
+	{"openat2", nil, [6]uint32{nosys, nosys, nosys, nosys, nosys, nosys}},
 	// A thread, a process, and a process in each kind of namespace.
-	{"clone", []uint64{0x3d0f00}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"clone", []uint64{17}, [5]uint32{permit, permit, perm, permit, permit}},
-	{"clone", []uint64{0x01200011}, [5]uint32{permit, permit, perm, permit, permit}},
-	{"clone", []uint64{0x10000000 | 0x10000}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"clone", []uint64{0x20000000 | 17}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"clone", []uint64{0x40000000 | 17}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"clone", []uint64{0x08000000 | 17}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"clone", []uint64{0x04000000 | 17}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"clone", []uint64{0x02000000 | 17}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"clone", []uint64{0x00020000 | 17}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"fork", nil, [5]uint32{permit, permit, perm, permit, permit}},
-	{"vfork", nil, [5]uint32{permit, permit, perm, permit, permit}},
-	{"socket", []uint64{1, 1}, [5]uint32{permit, permit, access, access, access}},
-	{"socket", []uint64{2, 1}, [5]uint32{permit, permit, access, access, permit}},
-	{"socket", []uint64{10, 1}, [5]uint32{permit, permit, access, access, permit}},
-	{"socket", []uint64{16, 3}, [5]uint32{access, access, access, access, access}},
-	{"socket", []uint64{40, 1}, [5]uint32{access, access, access, access, access}},
-	{"socket", []uint64{38, 5}, [5]uint32{access, access, access, access, access}},
-	{"socketpair", []uint64{1, 1 | 0o2000000}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"socketpair", []uint64{1, 5}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"socketpair", []uint64{1, 2}, [5]uint32{permit, permit, access, access, access}},
-	{"socketpair", []uint64{2, 1}, [5]uint32{access, access, access, access, access}},
-	{"kill", []uint64{1, 9}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"kill", []uint64{1<<32 | 1, 9}, [5]uint32{perm, perm, perm, perm, perm}}, // the kernel reads 32 bits
-	{"kill", []uint64{2, 9}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"kill", []uint64{^uint64(0), 9}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"tgkill", []uint64{1, 5, 9}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"tkill", []uint64{5, 9}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"pidfd_open", []uint64{1}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"pidfd_open", []uint64{5}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"pidfd_send_signal", nil, [5]uint32{perm, perm, perm, perm, perm}},
-	{"prlimit64", []uint64{0, 7}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"prlimit64", []uint64{1, 7}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"prlimit64", []uint64{9, 7}, [5]uint32{permit, permit, perm, perm, perm}},
-	{"memfd_create", nil, [5]uint32{permit, perm, perm, perm, permit}},
-	{"memfd_secret", nil, [5]uint32{perm, perm, perm, perm, perm}},
-	{"shmget", nil, [5]uint32{permit, perm, perm, perm, perm}},
-	{"msgget", nil, [5]uint32{permit, permit, perm, perm, perm}},
-	{"chmod", []uint64{0, 0o755}, [5]uint32{permit, permit, perm, perm, perm}},
-	{"chmod", []uint64{0, 0o4755}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"fchmod", []uint64{3, 0o755}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"fchmod", []uint64{3, 0o2755}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"fchmodat", []uint64{0, 0, 0o755}, [5]uint32{permit, permit, perm, perm, perm}},
-	{"fchmodat", []uint64{0, 0, 0o6755}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"fchmodat2", []uint64{0, 0, 0o4755}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"open", []uint64{0, 0o101, 0o644}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"open", []uint64{0, 0o101, 0o4755}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"open", []uint64{0, 0, 0o4755}, [5]uint32{permit, permit, permit, permit, permit}}, // no file is made, the mode is noise
-	{"openat", []uint64{0, 0, 0o101, 0o2755}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"openat", []uint64{0, 0, 0o20200002, 0o4700}, [5]uint32{perm, perm, perm, perm, perm}}, // O_TMPFILE
-	{"openat", []uint64{0, 0, 0o2, 0o4755}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"creat", []uint64{0, 0o4755}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"mknodat", []uint64{0, 0, 0o104755}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"mknodat", []uint64{0, 0, 0o010644}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"utimensat", []uint64{3, 0}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"utimensat", []uint64{3, 0x7f0000000000}, [5]uint32{permit, permit, perm, perm, perm}}, // only the high half is set
-	{"utimensat", []uint64{3, 0x1000}, [5]uint32{permit, permit, perm, perm, perm}},
-	{"setxattr", nil, [5]uint32{permit, permit, perm, perm, perm}},
-	{"ioctl", []uint64{0, 0x5412}, [5]uint32{perm, perm, perm, perm, perm}},
-	{"ioctl", []uint64{0, 0x5401}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"personality", []uint64{0xffffffff}, [5]uint32{permit, permit, permit, permit, permit}},
-	{"personality", []uint64{0x400000}, [5]uint32{perm, perm, perm, perm, perm}},
+	{"clone", []uint64{0x3d0f00}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"clone", []uint64{17}, [6]uint32{permit, permit, perm, permit, permit, permit}},
+	{"clone", []uint64{0x01200011}, [6]uint32{permit, permit, perm, permit, permit, permit}},
+	{"clone", []uint64{0x10000000 | 0x10000}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"clone", []uint64{0x20000000 | 17}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"clone", []uint64{0x40000000 | 17}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"clone", []uint64{0x08000000 | 17}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"clone", []uint64{0x04000000 | 17}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"clone", []uint64{0x02000000 | 17}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"clone", []uint64{0x00020000 | 17}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"clone", []uint64{0x00008000 | 17}, [6]uint32{perm, perm, perm, perm, perm, perm}}, // a child of the parent's
+	{"fork", nil, [6]uint32{permit, permit, perm, permit, permit, permit}},
+	{"vfork", nil, [6]uint32{permit, permit, perm, permit, permit, permit}},
+	{"socket", []uint64{1, 1}, [6]uint32{permit, permit, access, access, access, access}},
+	{"socket", []uint64{2, 1}, [6]uint32{permit, permit, access, access, permit, permit}},
+	{"socket", []uint64{10, 1}, [6]uint32{permit, permit, access, access, permit, permit}},
+	{"socket", []uint64{2, 1, 6}, [6]uint32{permit, permit, access, access, permit, permit}},
+	{"socket", []uint64{10, 2 | 0o2000000, 17}, [6]uint32{permit, permit, access, access, permit, permit}},
+	{"socket", []uint64{2, 2, 1}, [6]uint32{permit, permit, access, access, permit, permit}},
+	{"socket", []uint64{2, 1, 262}, [6]uint32{proto, proto, access, access, proto, proto}}, // MPTCP
+	{"socket", []uint64{2, 1, 132}, [6]uint32{proto, proto, access, access, proto, proto}}, // SCTP
+	{"socket", []uint64{10, 5}, [6]uint32{proto, proto, access, access, proto, proto}},     // SCTP
+	{"socket", []uint64{2, 2, 136}, [6]uint32{proto, proto, access, access, proto, proto}}, // UDP-Lite
+	{"socket", []uint64{2, 3, 1}, [6]uint32{proto, proto, access, access, proto, proto}},   // raw
+	{"socket", []uint64{16, 3}, [6]uint32{access, access, access, access, access, access}},
+	{"socket", []uint64{40, 1}, [6]uint32{access, access, access, access, access, access}},
+	{"socket", []uint64{38, 5}, [6]uint32{access, access, access, access, access, access}},
+	{"socketpair", []uint64{1, 1 | 0o2000000}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"socketpair", []uint64{1, 5}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"socketpair", []uint64{1, 2}, [6]uint32{permit, permit, access, access, access, access}},
+	{"socketpair", []uint64{2, 1}, [6]uint32{access, access, access, access, access, access}},
+	{"kill", []uint64{1, 9}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"kill", []uint64{1<<32 | 1, 9}, [6]uint32{perm, perm, perm, perm, perm, perm}}, // the kernel reads 32 bits
+	{"kill", []uint64{2, 9}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"kill", []uint64{^uint64(0), 9}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"tgkill", []uint64{1, 5, 9}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"tkill", []uint64{5, 9}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"pidfd_open", []uint64{1}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"pidfd_open", []uint64{5}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"pidfd_send_signal", nil, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"prlimit64", []uint64{0, 7}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"prlimit64", []uint64{1, 7}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"prlimit64", []uint64{9, 7}, [6]uint32{permit, permit, perm, perm, perm, permit}},
+	{"prlimit64", []uint64{0, 4, 0}, [6]uint32{permit, permit, permit, permit, permit, permit}}, // core dumps: asked for
+	{"prlimit64", []uint64{9, 4, 0x7f0000000000}, [6]uint32{done, done, done, done, done, done}},
+	{"setrlimit", []uint64{4, 0x1000}, [6]uint32{done, done, done, done, done, done}},
+	{"setrlimit", []uint64{7, 0x1000}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"sched_setscheduler", []uint64{0, 5}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"sched_setscheduler", []uint64{9, 5}, [6]uint32{permit, permit, perm, perm, perm, permit}},
+	{"sched_setaffinity", []uint64{9}, [6]uint32{permit, permit, perm, perm, perm, permit}},
+	{"sched_setattr", []uint64{9}, [6]uint32{permit, permit, perm, perm, perm, permit}},
+	{"sched_setparam", []uint64{9}, [6]uint32{permit, permit, perm, perm, perm, permit}},
+	{"io_setup", nil, [6]uint32{nosys, nosys, nosys, nosys, nosys, nosys}},
+	{"sync", nil, [6]uint32{done, done, done, done, done, done}},
+	{"syncfs", nil, [6]uint32{done, done, done, done, done, done}},
+	{"fsync", nil, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"memfd_create", nil, [6]uint32{permit, perm, perm, perm, permit, permit}},
+	{"memfd_secret", nil, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"shmget", nil, [6]uint32{permit, perm, perm, perm, perm, permit}},
+	{"msgget", nil, [6]uint32{permit, permit, perm, perm, perm, permit}},
+	{"chmod", []uint64{0, 0o755}, [6]uint32{permit, permit, perm, perm, perm, permit}},
+	{"chmod", []uint64{0, 0o4755}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"fchmod", []uint64{3, 0o755}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"fchmod", []uint64{3, 0o2755}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"fchmodat", []uint64{0, 0, 0o755}, [6]uint32{permit, permit, perm, perm, perm, permit}},
+	{"fchmodat", []uint64{0, 0, 0o6755}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"fchmodat2", []uint64{0, 0, 0o4755}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"open", []uint64{0, 0o101, 0o644}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"open", []uint64{0, 0o101, 0o4755}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"open", []uint64{0, 0, 0o4755}, [6]uint32{permit, permit, permit, permit, permit, permit}}, // no file is made, the mode is noise
+	{"openat", []uint64{0, 0, 0o101, 0o2755}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"openat", []uint64{0, 0, 0o20200002, 0o4700}, [6]uint32{perm, perm, perm, perm, perm, perm}}, // O_TMPFILE
+	{"openat", []uint64{0, 0, 0o2, 0o4755}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"creat", []uint64{0, 0o4755}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"mknodat", []uint64{0, 0, 0o104755}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"mknodat", []uint64{0, 0, 0o010644}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"utimensat", []uint64{3, 0}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"utimensat", []uint64{3, 0x7f0000000000}, [6]uint32{permit, permit, perm, perm, perm, permit}}, // only the high half is set
+	{"utimensat", []uint64{3, 0x1000}, [6]uint32{permit, permit, perm, perm, perm, permit}},
+	{"setxattr", nil, [6]uint32{permit, permit, perm, perm, perm, permit}},
+	{"ioctl", []uint64{0, 0x5412}, [6]uint32{perm, perm, perm, perm, perm, perm}},
+	{"ioctl", []uint64{0, 0x5401}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"personality", []uint64{0xffffffff}, [6]uint32{permit, permit, permit, permit, permit, permit}},
+	{"personality", []uint64{0x400000}, [6]uint32{perm, perm, perm, perm, perm, perm}},
 }
 
 func TestFilterAnswersEveryCaseOnBothArchitectures(t *testing.T) {
@@ -197,7 +222,7 @@ func TestFilterFitsTheKernel(t *testing.T) {
 
 func TestListsNameKnownCallsOnce(t *testing.T) {
 	seen := map[string]bool{}
-	for _, name := range slices.Concat(allowed, ownNamespaces, uncounted, absentOnPurpose) {
+	for _, name := range slices.Concat(allowed, attributes, ownNamespaces, uncounted, scheduling, absentOnPurpose, pretended) {
 		if _, ok := numbers[name]; !ok {
 			t.Errorf("%s is in no table", name)
 		}
