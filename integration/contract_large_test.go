@@ -2,7 +2,9 @@ package integration
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,6 +95,33 @@ func TestContractLargeResults(t *testing.T) {
 		if got := s.CachedInfo().Config.MaxAge; got != age {
 			t.Errorf("%s: kept for %s, want %s", bucket, got, age)
 		}
+	}
+}
+
+// watch shows results whole as well.
+func TestContractLargeWatched(t *testing.T) {
+	t.Parallel()
+	c := newContract(t, largeCatalogue)
+	c.mkdir(t, "p")
+	cmd := c.publisher.Command("watch", "--json", "--count", "1")
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	eventually(t, "one result is seen", func() bool {
+		c.ask(t, "p", rand.Text(), call("p", "tell", ""))
+		return len(ended) > 0
+	})
+	var r struct {
+		Output string
+		Refs   map[string]tool.Ref
+	}
+	if err := errors.Join(<-ended, json.Unmarshal(stdout.Bytes(), &r)); err != nil || r.Output != strings.Repeat("ä€", 400_000) || r.Refs != nil {
+		t.Errorf("output of %d bytes, references %v, %v", len(r.Output), r.Refs, err)
 	}
 }
 
