@@ -9,13 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolworker/toolworker/internal/sandbox/drain"
 	"github.com/toolworker/toolworker/internal/sandbox/python"
 )
-
-// drainWait is how long output is still read after every process is dead:
-// what the pipes hold is read at once, so it only bounds the wait for a
-// descriptor that somebody outside of the tree holds.
-const drainWait = 500 * time.Millisecond
 
 // streams are the pipes between the worker and one tool: what the tool gets,
 // in the order of its descriptors, and what runs at the worker's ends.
@@ -81,9 +77,9 @@ func (st *streams) collect() error {
 }
 
 // read takes the value from the worker's end of its pipe.
-func (st *streams) read(r io.Reader) {
+func (st *streams) read(end *os.File) {
 	st.work.Go(func() {
-		said, err := python.Read(r, 0)
+		said, err := python.Read(&drain.Reader{File: end}, 0)
 		if err != nil && said.Value == nil && said.Reason == "" {
 			said.Reason = "result was cut off"
 		}
@@ -120,7 +116,8 @@ func (st *streams) drain(w io.Writer) error {
 }
 
 // copy gives w what comes from the worker's end of a pipe.
-func (st *streams) copy(w io.Writer, r io.Reader) {
+func (st *streams) copy(w io.Writer, end *os.File) {
+	r := &drain.Reader{File: end}
 	st.work.Go(func() {
 		buf := make([]byte, 32<<10)
 		for {
@@ -174,8 +171,7 @@ func (st *streams) closeTool() {
 // the value.
 func (st *streams) finish() (value []byte, reason string) {
 	for _, f := range st.ends {
-		_ = f.SetReadDeadline(time.Now().Add(drainWait))
-		_ = f.SetWriteDeadline(time.Now())
+		_ = f.SetDeadline(time.Now())
 	}
 	st.work.Wait()
 	for _, f := range st.ends {

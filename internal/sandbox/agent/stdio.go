@@ -13,12 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolworker/toolworker/internal/sandbox"
+	"github.com/toolworker/toolworker/internal/sandbox/drain"
 )
-
-// drainWait bounds how long output is read after every process of a run is
-// dead: what the pipes hold comes at once, so it only matters when somebody
-// outside of the tree has got hold of a descriptor.
-const drainWait = 500 * time.Millisecond
 
 // pipeRoom is what a pipe takes without a reader.
 const pipeRoom = 64 << 10
@@ -78,10 +74,11 @@ func (st *stdio) feed(input []byte) error {
 }
 
 func (st *stdio) drain(to io.Writer) error {
-	r, err := st.pipe(0)
+	end, err := st.pipe(0)
 	if err != nil {
 		return err
 	}
+	r := &drain.Reader{File: end}
 	st.work.Go(func() {
 		buf := buffers.Get().(*[32 << 10]byte)
 		defer buffers.Put(buf)
@@ -115,8 +112,7 @@ func (st *stdio) closeTool() {
 // finish is called when nothing of the run lives any more.
 func (st *stdio) finish() {
 	for _, f := range st.ours {
-		_ = f.SetReadDeadline(time.Now().Add(drainWait))
-		_ = f.SetWriteDeadline(time.Now())
+		_ = f.SetDeadline(time.Now())
 	}
 	st.work.Wait()
 	for _, f := range st.ours {
