@@ -22,7 +22,7 @@ func inspectBinary(path string) *binary {
 		b.err = fmt.Errorf("read worker's executable: %w", err)
 		return b
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
 			b.err = fmt.Errorf("the worker's executable is not static: build it with CGO_ENABLED=0")

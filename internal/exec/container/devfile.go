@@ -64,7 +64,7 @@ func (d *devcontainers) checked(t *exec.Task, r tool.Resource) ([]byte, error) {
 	if err != nil {
 		return nil, &tool.Fault{Err: err}
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	var b bytes.Buffer
 	if _, err := root.Copy(&b, filepath.Clean(r.Path), maxDevfile); errors.Is(err, fs.ErrNotExist) {
 		return nil, refuse("the project has no such file")

@@ -52,7 +52,7 @@ func Inspect(ctx context.Context, c Config) Report {
 	if err != nil {
 		return Report{Engine: c.Engine, Problem: err}
 	}
-	defer e.Close()
+	defer func() { _ = e.Close() }()
 	b := &Backend{config: c, engine: e, binary: inspectBinary(c.Executable), dev: newDevcontainers(c, nil)}
 	return b.Report(ctx)
 }

@@ -35,7 +35,7 @@ func (b *Backend) Sync(ctx context.Context, t *exec.Task) error {
 	if err != nil {
 		return &tool.Fault{Err: err}
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	limit := t.Limits.FileSizeBytes
 	if limit == 0 {
 		limit = maxOutput

@@ -100,7 +100,7 @@ func readFile(_ context.Context, root, path string, limit int64, w io.Writer) (i
 	if err != nil {
 		return 0, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	sum, err := r.Copy(w, path, limit)
 	return sum.Size, err
 }

@@ -47,7 +47,7 @@ func unpack(dir string, archive []byte) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	r := tar.NewReader(bytes.NewReader(archive))
 	for {
 		h, err := r.Next()

@@ -104,7 +104,7 @@ func CleanUp() error {
 	if err != nil {
 		return nil //nolint:nilerr // without an engine nothing was made
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var left []string

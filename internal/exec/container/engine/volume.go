@@ -78,7 +78,7 @@ func (e *Engine) copyTo(ctx context.Context, id, path, name string) error {
 		}
 		_ = w.CloseWithError(errors.Join(err, t.Close()))
 	}()
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	_, err = e.client.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: fillAt, Content: r})
 	return e.wrap(err, "copy executable into volume")
 }
