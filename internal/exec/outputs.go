@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolworker/toolworker/internal/exec/policy"
+	"github.com/toolworker/toolworker/internal/sandbox/guard"
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
@@ -14,6 +15,13 @@ import (
 // is not below it, or the first that is protected.
 func resolveOutputs(r *tool.Request, p *tool.Project, root root, workspace string, inContainer bool) ([]Output, error) {
 	resolved := make([]Output, 0, len(r.Outputs))
+	if len(r.Outputs) == 0 {
+		return resolved, nil
+	}
+	p, err := protecting(p, root)
+	if err != nil {
+		return nil, err
+	}
 	var nuls, escapes []string
 	var protected error
 	for i, name := range r.Outputs {
@@ -55,6 +63,17 @@ func resolveOutputs(r *tool.Request, p *tool.Project, root root, workspace strin
 		return nil, protected
 	}
 	return resolved, nil
+}
+
+// protecting is the project with what its protected paths lead to protected as well.
+func protecting(p *tool.Project, root root) (*tool.Project, error) {
+	paths, err := guard.Paths(root.Path(), p.Protect)
+	if err != nil {
+		return nil, &tool.Fault{Err: err}
+	}
+	real := *p
+	real.Protect = append(p.Protect[:len(p.Protect):len(p.Protect)], paths...)
+	return &real, nil
 }
 
 // outputFault words what is wrong with one output.

@@ -1,6 +1,9 @@
 package exec
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,5 +53,22 @@ func TestResolveOutputs(t *testing.T) {
 				t.Errorf("%q: the message names no member: %v", name, e)
 			}
 		}
+	}
+}
+
+func TestOutputsBehindProtectedLinks(t *testing.T) {
+	r := newRoot(t)
+	if err := errors.Join(os.MkdirAll(filepath.Join(r.Path(), "git/hooks"), 0o755), os.Symlink("git", filepath.Join(r.Path(), ".git"))); err != nil {
+		t.Fatal(err)
+	}
+	project := &tool.Project{ID: "p", Protect: []string{".git/hooks"}}
+	for _, name := range []string{".git/hooks/x", "git/hooks/x", ".git", "/workspace/git/hooks"} {
+		_, err := resolveOutputs(&tool.Request{Outputs: []string{name}}, project, r, "/workspace", true)
+		if e := errorOf(t, err); e.Code != tool.Forbidden {
+			t.Errorf("%q: got %v, want %s", name, e, tool.Forbidden)
+		}
+	}
+	if len(project.Protect) != 1 {
+		t.Errorf("the catalogue's project was changed: %v", project.Protect)
 	}
 }

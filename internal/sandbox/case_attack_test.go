@@ -1,6 +1,11 @@
 package sandbox
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
 
 // A child of the tool's parent would be one that nobody waits for: the init of
 // its namespace could not end before it.
@@ -87,5 +92,65 @@ libc = ctypes.CDLL(None, use_errno=True)
 context = ctypes.c_ulong(0)
 print(libc.syscall(ctypes.c_long(0 if platform.machine() == 'aarch64' else 206), 1, ctypes.byref(context)))
 `), "-1\n")
+	})
+}
+
+// A protected path may be a link, or lie behind one, or be no file at all:
+// neither the link nor what it leads to is the tool's.
+func TestCaseProtectedLinks(t *testing.T) {
+	inLab(t, confined, func(l *lab) {
+		for name, text := range map[string]string{"real/f": "ok", "git/hooks/h": "ok"} {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(l.root, name)), 0o755); err != nil {
+				l.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(l.root, name), []byte(text), 0o644); err != nil {
+				l.Fatal(err)
+			}
+		}
+		for name, target := range map[string]string{"link": "real", ".git": "git"} {
+			if err := os.Symlink(target, filepath.Join(l.root, name)); err != nil {
+				l.Fatal(err)
+			}
+		}
+		if err := syscall.Mkfifo(filepath.Join(l.root, "fifo"), 0o644); err != nil {
+			l.Fatal(err)
+		}
+		run := func(code string) result {
+			l.Helper()
+			return l.run(Spec{Code: []byte(code), Writable: true, Protect: []string{"link", ".git/hooks", "fifo"}})
+		}
+		check := func() {
+			l.Helper()
+			for name, want := range map[string]string{"link/f": "ok", ".git/hooks/h": "ok", "real/f": "ok", "git/hooks/h": "ok"} {
+				if b, err := os.ReadFile(filepath.Join(l.root, name)); err != nil || string(b) != want {
+					l.Errorf("%s holds %q, %v", name, b, err)
+				}
+			}
+			for name, want := range map[string]string{"link": "real", ".git": "git"} {
+				if target, err := os.Readlink(filepath.Join(l.root, name)); err != nil || target != want {
+					l.Errorf("%s leads to %q, %v", name, target, err)
+				}
+			}
+		}
+		l.wants(run("pass"), "")
+		check()
+		run(`
+import os
+def tried(f, *args):
+    try: f(*args)
+    except OSError: pass
+def write(name): open(name, 'w').write('evil')
+for name in ('real/f', 'link/f', 'git/hooks/h', '.git/hooks/h', 'git/hooks/new', 'fifo'):
+    if name != 'fifo': tried(write, name)
+for name in ('link', '.git', 'fifo'):
+    tried(os.unlink, name)
+tried(os.rename, 'git', 'gone')
+tried(os.rename, 'git/hooks', 'git/gone')
+os.path.lexists('link') or os.makedirs('link')
+os.path.lexists('.git') or os.makedirs('.git/hooks')
+for name in ('link/f', '.git/hooks/h'):
+    tried(write, name)
+`)
+		check()
 	})
 }

@@ -97,7 +97,7 @@ func (r *runner) Run(ctx context.Context, s *Spec) (*Exit, error) {
 		return &Exit{Code: 137, Signal: "SIGKILL"}, nil
 	}
 	return r.tracked(s, func() (*Exit, error) {
-		return r.guarded(s, func() (*Exit, error) {
+		return r.guarded(s, func(s *Spec) (*Exit, error) {
 			if s.Code != nil && r.warmth != nil {
 				return r.warmth.run(ctx, s)
 			}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/toolworker/toolworker/internal/sandbox/guard"
 	"github.com/toolworker/toolworker/internal/sandbox/python"
 	"github.com/toolworker/toolworker/internal/sandbox/warm"
 )
@@ -60,11 +61,19 @@ func (r *runner) Prepare(ctx context.Context, s *Spec) error {
 	if r.warmth == nil {
 		return errors.New("nothing is kept ready: warm starts are off")
 	}
-	kind, err := kindOf(s)
+	real := *s
+	if s.Writable {
+		paths, err := guard.Paths(s.Root, s.Protect)
+		if err != nil {
+			return fmt.Errorf("sandbox: %w", err)
+		}
+		real.Protect = paths
+	}
+	kind, err := kindOf(&real)
 	if err != nil {
 		return err
 	}
-	return r.warmth.pool.Prepare(ctx, kind, r.warmth.starter(s))
+	return r.warmth.pool.Prepare(ctx, kind, r.warmth.starter(&real))
 }
 
 // ready is something that waits for one run at a time.

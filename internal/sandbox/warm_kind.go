@@ -23,8 +23,11 @@ func kindOf(s *Spec) (string, error) {
 		return "", err
 	}
 	for _, p := range s.Protect {
-		if err := identify(h, filepath.Join(s.Root, p), true); err != nil {
-			return "", err
+		// The directories on the way are mounts in the room as well.
+		for part := filepath.Clean(p); part != "."; part = filepath.Dir(part) {
+			if err := identify(h, filepath.Join(s.Root, part), true); err != nil {
+				return "", err
+			}
 		}
 	}
 	for _, dir := range s.ReadOnly {

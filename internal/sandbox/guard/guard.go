@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"strings"
 )
 
 // Guard knows what the protected paths of a project were.
 type Guard struct {
 	dir   string
+	all   []string
 	paths []guarded
 }
 
@@ -24,43 +24,51 @@ type guarded struct {
 	before  *tree // nil where the kernel protects what exists
 }
 
-// New looks at the paths, slash-separated and relative to dir. With mounts,
-// the kernel protects what exists and only what does not is guarded; without,
-// what exists is remembered with its content, which fails when it is larger
-// than MaxBytes or has more than MaxEntries.
-func New(dir string, paths []string, mounts bool) (*Guard, error) {
+// look remembers the paths. With mounts, the kernel protects what exists, and
+// only what does not and links, over which nothing is mounted, are guarded;
+// without, what exists is remembered with its content.
+func look(dir string, protect []string, mounts bool) (*Guard, error) {
 	g := &Guard{dir: dir}
-	if len(paths) == 0 {
-		return g, nil
+	var err error
+	if g.all, err = Paths(dir, protect); err != nil || len(g.all) == 0 {
+		return g, err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open project to guard it: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	for _, p := range paths {
-		p = path.Clean(p)
-		missing, err := firstMissing(root, p)
+	for _, p := range g.all {
+		one, err := remembered(root, p, mounts)
 		if err != nil {
-			return nil, fmt.Errorf("look at protected path %s: %w", p, err)
+			return nil, fmt.Errorf("remember protected path %s: %w", p, err)
 		}
-		one := guarded{path: p, missing: missing}
-		if missing == "" && mounts {
-			continue
+		if one.missing != "" || one.before != nil {
+			g.paths = append(g.paths, one)
 		}
-		if missing == "" {
-			if one.before, err = remember(root, p); err != nil {
-				return nil, fmt.Errorf("remember protected path %s: %w", p, err)
-			}
-		}
-		g.paths = append(g.paths, one)
 	}
 	return g, nil
 }
 
-// Restore undoes what was done to the paths, once the tool is dead. It gives
-// the names under which it set things aside.
-func (g *Guard) Restore() (aside []string, err error) {
+func remembered(root *os.Root, p string, mounts bool) (guarded, error) {
+	one := guarded{path: p}
+	var err error
+	if one.missing, err = firstMissing(root, p); err != nil || one.missing != "" {
+		return one, err
+	}
+	if mounts {
+		st, err := root.Lstat(p)
+		if err != nil || st.Mode()&fs.ModeSymlink == 0 {
+			return one, err
+		}
+	}
+	one.before, err = remember(root, p)
+	return one, err
+}
+
+// restore undoes what was done to the paths. It gives the names under which it
+// set things aside.
+func (g *Guard) restore() (aside []string, err error) {
 	if len(g.paths) == 0 {
 		return nil, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -189,8 +190,10 @@ func TestTooMuchIsRefusedBeforehand(t *testing.T) {
 	if _, err := New(dir, protected, false); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("error %v, want %v", err, ErrTooLarge)
 	}
-	if _, err := New(dir, protected, true); err != nil {
+	if g, err := New(dir, protected, true); err != nil {
 		t.Errorf("with mounts: %v", err)
+	} else if _, err := g.Restore(); err != nil {
+		t.Error(err)
 	}
 	if _, err := New(filepath.Join(dir, "missing"), protected, true); err == nil {
 		t.Error("a project that is not there was guarded")
@@ -204,5 +207,107 @@ func TestNothingToGuardCostsNothing(t *testing.T) {
 	}
 	if aside, err := g.Restore(); err != nil || aside != nil {
 		t.Errorf("set aside %v, %v", aside, err)
+	}
+}
+
+func TestLinksAreKept(t *testing.T) {
+	files := map[string]string{"real/hooks/a": "x"}
+	for name, mounts := range map[string]bool{"with mounts": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			dir := project(t, files)
+			link(t, dir, "real", ".git")
+			g, err := New(dir, []string{".git/hooks"}, mounts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(filepath.Join(dir, ".git")); err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, ".git/hooks/a", "evil")
+			aside, err := g.Restore()
+			want := map[string]string{"real/hooks/a": "x", ".git": "real", ".git!/hooks/a": "evil"}
+			if got := listing(t, dir); err != nil || !same(got, want) || len(aside) != 1 {
+				t.Errorf("set aside %v, %v; the project holds %v, want %v", aside, err, got, want)
+			}
+		})
+	}
+}
+
+// What lies behind a link was there before, and is nobody's doing.
+func TestWhatALinkLeadsToStays(t *testing.T) {
+	for name, mounts := range map[string]bool{"with mounts": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			dir := project(t, map[string]string{"real/hooks/a": "x"})
+			link(t, dir, "real", ".git")
+			before := listing(t, dir)
+			g, err := New(dir, []string{".git/hooks", ".git/config"}, mounts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			aside, err := g.Restore()
+			if got := listing(t, dir); err != nil || len(aside) > 0 || !same(got, before) {
+				t.Errorf("set aside %v, %v; the project holds %v", aside, err, got)
+			}
+		})
+	}
+}
+
+// A pipe holds nothing that could be remembered.
+func TestSpecialFiles(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, exchanged := range []bool{false, true} {
+		g, err := New(dir, []string{"fifo"}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if exchanged {
+			if err := os.Remove(fifo); err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, "fifo", "evil")
+		}
+		aside, err := g.Restore()
+		if err != nil || (len(aside) > 0) != exchanged {
+			t.Errorf("exchanged %v: set aside %v, %v", exchanged, aside, err)
+		}
+	}
+}
+
+// A second run that begins while the first works finds what that one did, and
+// must not take it for what was there.
+func TestOverlappingRunsRememberTheSame(t *testing.T) {
+	dir := project(t, map[string]string{".git/config": "[core]"})
+	paths := []string{".git/config"}
+	first, err := New(dir, paths, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, ".git/config", "evil")
+	second, err := New(dir, paths, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, g := range []*Watch{first, second} {
+		if _, err := g.Restore(); err != nil {
+			t.Fatal(err)
+		}
+		if got := listing(t, dir)[".git/config"]; got != "[core]" {
+			t.Errorf("after run %d the file holds %q", i+1, got)
+		}
+	}
+	write(t, dir, ".git/config", "[user]") // by its owner, when nothing runs
+	third, err := New(dir, paths, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if aside, err := third.Restore(); err != nil || len(aside) > 0 {
+		t.Errorf("what the owner wrote was set aside: %v, %v", aside, err)
+	}
+	if n := len(overlapping.shares); n > 0 {
+		t.Errorf("%d are still remembered", n)
 	}
 }

@@ -36,7 +36,15 @@ type entry struct {
 
 func remember(root *os.Root, p string) (*tree, error) {
 	t := &tree{}
-	return t, t.add(root, p)
+	if err := t.add(root, p); err != nil || len(t.entries) > 0 {
+		return t, err
+	}
+	st, err := root.Lstat(p)
+	if err != nil {
+		return nil, err
+	}
+	t.entries = []entry{{name: p, mode: st.Mode(), uid: -1, gid: -1}}
+	return t, nil
 }
 
 func (t *tree) add(root *os.Root, name string) error {
@@ -61,7 +69,7 @@ func (t *tree) add(root *os.Root, name string) error {
 		}
 		e.content = []byte(target)
 	case !st.IsDir():
-		return nil // a device, socket or pipe holds nothing
+		return nil // a device, socket or pipe holds nothing; they come and go
 	}
 	if t.entries = append(t.entries, e); len(t.entries) > MaxEntries {
 		return ErrTooLarge
@@ -165,6 +173,8 @@ func (e *entry) putBack(root *os.Root) error {
 		if err := root.Symlink(string(e.content), e.name); err != nil {
 			return err
 		}
+	case !e.mode.IsRegular():
+		return nil // whoever it belongs to makes it anew
 	default:
 		f, err := root.OpenFile(e.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, e.mode.Perm())
 		if err != nil {

@@ -39,7 +39,7 @@ func (r *Room) protect(root int) error {
 func pin(root int, rel string, writable bool) error {
 	at, err := find(root, rel)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-		return nil // nothing there, or a link, which is not followed
+		return nil // nothing there
 	}
 	if err != nil {
 		return err
@@ -49,8 +49,8 @@ func pin(root int, rel string, writable bool) error {
 	if err := unix.Fstat(at, &st); err != nil {
 		return fmt.Errorf("look at protected path /%s: %w", rel, err)
 	}
-	if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFDIR && kind != unix.S_IFREG {
-		return nil
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return nil // what it leads to is protected by its own path, the link by a guard
 	}
 	tree, err := detachFD(at, "/"+rel)
 	if err != nil {
