@@ -2,6 +2,7 @@ package consume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -14,7 +15,7 @@ import (
 // cancellable runs until it is cancelled, and says so.
 func cancellable(ctx context.Context, r *tool.Request) *tool.Result {
 	<-ctx.Done()
-	if context.Cause(ctx) == tool.ErrCancelled {
+	if errors.Is(context.Cause(ctx), tool.ErrCancelled) {
 		return failed(r, tool.Cancelled)
 	}
 	res := done(r)

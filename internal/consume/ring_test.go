@@ -45,7 +45,7 @@ func TestRingFirstUsesUpNoTurn(t *testing.T) {
 	r.add(&lane{Lane: Lane{Project: "a"}})
 	r.add(&lane{Lane: Lane{Project: "b"}})
 	all := func(*lane) bool { return true }
-	if r.first(all) != r.first(all) {
+	if once, twice := r.first(all), r.first(all); once != twice {
 		t.Fatal("asking twice gave two answers")
 	}
 	if r.first(func(*lane) bool { return false }) != nil {

@@ -3,6 +3,7 @@ package consume_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func TestCancelThroughTheServer(t *testing.T) {
 	p.sendAll(600, func(i int) *tool.Request { return request("p", rid(i)) })
 	start(t, s, func(ctx context.Context, r *tool.Request) *tool.Result {
 		res := runs.run(ctx, r)
-		if context.Cause(ctx) == tool.ErrCancelled {
+		if errors.Is(context.Cause(ctx), tool.ErrCancelled) {
 			res.Error, res.Output = tool.Errorf(tool.Cancelled, "cancelled"), nil
 		}
 		return res

@@ -210,11 +210,4 @@ func (p *planner) empty() {
 	queuetest.Until(p.t, "the queue is empty", func() bool { return p.messages("TOOL_REQUESTS") == 0 })
 }
 
-func code(doc *event.ResultDoc) tool.Code {
-	if doc.Error == nil {
-		return ""
-	}
-	return doc.Error.Code
-}
-
 func rid(i int) string { return fmt.Sprintf("r-%d", i) }

@@ -165,7 +165,7 @@ func members(data []byte, f func(name string, value jsontext.Value) error) error
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
-	if _, err := d.ReadToken(); err != io.EOF {
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return errors.New("more than one JSON document")
 	}
 	return nil
