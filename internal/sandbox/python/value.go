@@ -41,9 +41,9 @@ func ReadValue(r io.Reader, maxBytes uint32) (value []byte, reason string, err e
 
 // Read reads what the process sends, until EOF. Every byte comes from the
 // untrusted side: what breaks a rule of the frames or of strict JSON (RFC 8259,
-// UTF-8, no duplicate names) gives a reason, what is too much is drained and
-// discarded, and memory stays bounded by maxBytes (0: MaxValueBytes). The error
-// is r's own; EOF is none.
+// UTF-8, no duplicate names), or is nested deeper than MaxValueDepth, gives a
+// reason, what is too much is drained and discarded, and memory stays bounded
+// by maxBytes (0: MaxValueBytes). The error is r's own; EOF is none.
 func Read(r io.Reader, maxBytes uint32) (said Said, err error) {
 	if maxBytes == 0 {
 		maxBytes = MaxValueBytes
@@ -124,7 +124,33 @@ func checkJSON(b []byte) error {
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return errors.New("more than one document")
 	}
+	if deeper(b, MaxValueDepth) {
+		return fmt.Errorf("more than %d levels deep", MaxValueDepth)
+	}
 	return nil
+}
+
+// deeper reports whether valid JSON has more than so many levels of objects
+// and lists: the code may send what its own side of the pipe would refuse, and
+// planners' parsers have less patience with it than this one.
+func deeper(b []byte, most int) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			if depth++; depth > most {
+				return true
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return false
 }
 
 // reasonText is b as one printable line; never empty, for an empty reason

@@ -3,6 +3,7 @@ package python
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -151,6 +152,27 @@ func TestReadValue(t *testing.T) {
 	}
 	if _, _, err := ReadValue(iotest.ErrReader(iotest.ErrTimeout), 0); err == nil {
 		t.Error("an error of the reader was lost")
+	}
+}
+
+// Whoever writes the frame by himself is not held by the bounds of the
+// process's own side.
+func TestForgedDepth(t *testing.T) {
+	frame := func(body string) io.Reader {
+		return strings.NewReader("v" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(body)))) + body)
+	}
+	for levels, fine := range map[int]bool{MaxValueDepth: true, MaxValueDepth + 1: false, 9000: false} {
+		for _, pair := range [][2]string{{"[", "]"}, {`{"a[\\\"[":`, "}"}} {
+			body := strings.Repeat(pair[0], levels) + "0" + strings.Repeat(pair[1], levels)
+			value, reason, err := ReadValue(frame(body), 0)
+			if err != nil || fine != (string(value) == body) || fine == strings.Contains(reason, "1000 levels") {
+				t.Errorf("%d levels of %s: %d bytes, %q, %v", levels, pair[0], len(value), reason, err)
+			}
+		}
+	}
+	wide := "[" + strings.Repeat("[[]],", 5000) + `"[[[\\"]`
+	if value, reason, err := ReadValue(frame(wide), 0); string(value) != wide {
+		t.Errorf("wide: %q, %v", reason, err)
 	}
 }
 
