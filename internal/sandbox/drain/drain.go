@@ -11,13 +11,14 @@ import (
 )
 
 // Reader reads from a pipe in non-blocking mode. Once a read deadline of the
-// file has passed, it gives what the pipe still holds and then io.EOF, and
-// waits for nothing: so whoever sets the deadline when all writers are dead
-// loses nothing, however slow the reader is, and does not wait for somebody
-// else who has got hold of the other end.
+// file has passed, it gives what the pipe holds at that moment and then io.EOF,
+// and waits for nothing: so whoever sets the deadline when all writers are dead
+// loses nothing, however slow the reader is, and neither waits for somebody
+// else who has got hold of the other end nor reads what he goes on to write.
 type Reader struct {
 	File *os.File
 	raw  func(f func(fd uintptr) bool) error // set once the deadline has passed
+	left int                                 // in the pipe then, not read yet
 }
 
 func (r *Reader) Read(p []byte) (int, error) {
@@ -33,6 +34,10 @@ func (r *Reader) Read(p []byte) (int, error) {
 			return n, nil
 		}
 	}
+	if r.left <= 0 {
+		return 0, io.EOF
+	}
+	p = p[:min(len(p), r.left)]
 	for {
 		n, err := 0, error(nil)
 		if rawErr := r.raw(func(fd uintptr) bool {
@@ -43,6 +48,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 		}
 		switch {
 		case n > 0:
+			r.left -= n
 			return n, nil
 		case err != unix.EINTR:
 			return 0, io.EOF
@@ -60,5 +66,10 @@ func (r *Reader) goOn() error {
 		return err
 	}
 	r.raw = c.Read
-	return nil
+	var held error
+	err = c.Read(func(fd uintptr) bool {
+		r.left, held = unix.IoctlGetInt(int(fd), unix.TIOCINQ) // FIONREAD
+		return true
+	})
+	return errors.Join(err, held)
 }

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"testing"
@@ -57,5 +58,34 @@ func TestBeforeTheDeadlineItIsTheFile(t *testing.T) {
 	w.Close()
 	if b := <-got; string(b) != "one two" {
 		t.Errorf("%q", b)
+	}
+}
+
+// A survivor that goes on writing does not keep the reader.
+func TestReaderDoesNotFollowAWriter(t *testing.T) {
+	t.Parallel()
+	r, w := newPipe(t)
+	if _, err := w.WriteString("held"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	reader, buf, got := &Reader{File: r}, make([]byte, 3), ""
+	for range 10 {
+		n, err := reader.Read(buf)
+		got += string(buf[:n])
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.WriteString("more"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got != "held" {
+		t.Errorf("read %q", got)
 	}
 }
