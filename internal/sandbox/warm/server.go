@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,6 +44,7 @@ type Server struct {
 	trouble  *complaints
 	number   uint64
 	shutdown func() (unix.WaitStatus, error)
+	leaving  bool // the server ends by itself; set before shutdown
 }
 
 // Start starts a server and waits until it takes requests. launch starts its
@@ -103,7 +106,12 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) end() (unix.WaitStatus, error) {
-	s.Kill()
+	if s.leaving {
+		late := time.AfterFunc(farewell, s.Kill)
+		defer late.Stop()
+	} else {
+		s.Kill()
+	}
 	status, err := s.process.Wait()
 	_, _ = s.control.Close(), s.cancel.Close()
 	s.trouble.close()
@@ -173,9 +181,16 @@ func (s *Server) Wait(ctx context.Context) (*Report, error) {
 	return s.gone(ctx, err)
 }
 
+// farewell is how long a server that has closed its socket may take to end:
+// whoever ended it sooner would not learn why it did.
+const farewell = time.Second
+
 // gone says what it means that the server has ended or lost its mind.
 func (s *Server) gone(ctx context.Context, reason error) (*Report, error) {
+	s.leaving = errors.Is(reason, io.EOF) || errors.Is(reason, unix.ECONNRESET)
+	stop := context.AfterFunc(ctx, s.Kill)
 	status, err := s.shutdown()
+	stop()
 	switch {
 	case ctx.Err() != nil:
 		return &Report{Number: s.number, Status: uint32(unix.SIGKILL), Started: true, Cancelled: true, Ended: true}, nil

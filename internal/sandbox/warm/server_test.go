@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -293,6 +294,34 @@ func TestSetupFailsLater(t *testing.T) {
 	}
 	mustRun(t, s, "pass") // was set up before
 	if _, err := run(context.Background(), t, s, "pass"); !errors.Is(err, ErrNotStarted) || !strings.Contains(err.Error(), "gone") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// leaver is a server that has closed its socket and is about to end by itself.
+type leaver struct{ killed atomic.Bool }
+
+func (l *leaver) Kill() { l.killed.Store(true) }
+
+func (l *leaver) Wait() (unix.WaitStatus, error) {
+	if l.killed.Load() {
+		return unix.WaitStatus(unix.SIGKILL), nil
+	}
+	return setupFailed << 8, nil
+}
+
+// A server that gives up before it takes a run is asked why before it is
+// killed: the run is not to be blamed for it.
+func TestWhyAServerLeftIsHeard(t *testing.T) {
+	p, err := newPlumbing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.initial.Close()
+	s := &Server{process: &leaver{}, control: p.control, cancel: p.cancel, trouble: listen(p.complaints)}
+	s.shutdown = sync.OnceValues(s.end)
+	p.closeTheirs()
+	if _, err := s.Wait(t.Context()); !errors.Is(err, ErrNotStarted) {
 		t.Errorf("got %v", err)
 	}
 }
