@@ -82,6 +82,22 @@ if os.fork() == 0:
 	})
 }
 
+// Sockets that are on their way over each other outlive their processes, and
+// what is bound to a name stays bound.
+func TestCaseSocketsInARingAreNotCarriedOver(t *testing.T) {
+	inLab(t, onlyFull, func(l *lab) {
+		for range 3 {
+			l.wants(l.python(`
+import array, socket
+print(open('/proc/self/net/unix').read().count('\n'))
+server, client, datagrams = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind('\0left'); server.listen(); client.connect('\0left'); datagrams.bind(('0.0.0.0', 4242))
+fds = array.array('i', [server.fileno(), client.fileno(), datagrams.fileno(), 1, 4])
+client.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])`), "1\n")
+		}
+	})
+}
+
 // The directory for temporary files at level reduced is the slot's, and empty.
 func TestCaseTemporaryFilesAreNotCarriedOver(t *testing.T) {
 	inLab(t, []tool.Isolation{tool.IsolationReduced}, func(l *lab) {

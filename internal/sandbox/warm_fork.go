@@ -111,7 +111,7 @@ func (r *runner) settings(c *confinement, s *Spec) *warm.Settings {
 		n := uint64(settings.PIDs + serverTasks + supervisorTasks)
 		c.setup.Limits = append(c.setup.Limits, launch.Limit{Resource: unix.RLIMIT_NPROC, Soft: n, Hard: n})
 	}
-	settings.Namespaces = true
+	settings.Namespaces, settings.OwnNet = true, !s.Network
 	const plain = unix.MS_NOSUID | unix.MS_NODEV
 	settings.Mounts = []warm.Mount{
 		{Kind: "proc", At: "/proc", Flags: plain | unix.MS_NOEXEC, Options: "subset=pid,hidepid=2", Optional: true},

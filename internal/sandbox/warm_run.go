@@ -57,7 +57,7 @@ func (r *forkRun) exit(lost error) (*Exit, warm.Outcome, error) {
 			return nil, outcome, lost // by itself: no tool can make it do that
 		}
 	} else {
-		if !r.report.Ended && r.report.Started {
+		if !r.report.Ended && r.report.Started && !r.report.Soiled {
 			outcome = warm.Fine
 		}
 		e.setStatus(syscall.WaitStatus(r.report.Status))

@@ -26,6 +26,8 @@ type Report struct {
 	// OutOfMemory, TooManyProcesses: the server ended it for one of the
 	// limits of Settings.
 	OutOfMemory, TooManyProcesses bool
+	// Soiled: the run left something behind that the next one would see.
+	Soiled bool
 	// Ended: the server had to be ended together with the run.
 	Ended  bool
 	CPU    time.Duration // of the whole tree
@@ -43,12 +45,12 @@ func parseReport(b []byte) (*Report, error) {
 	}
 	le := binary.LittleEndian
 	flags := le.Uint32(b[12:])
-	if flags >= 1<<4 {
-		return nil, fmt.Errorf("report with flags %#x: expected at most 0xf", flags)
+	if flags >= 1<<5 {
+		return nil, fmt.Errorf("report with flags %#x: expected at most 0x1f", flags)
 	}
 	r := &Report{
 		Number: le.Uint64(b), Status: le.Uint32(b[8:]),
-		Started: flags&1 != 0, Cancelled: flags&2 != 0, OutOfMemory: flags&4 != 0, TooManyProcesses: flags&8 != 0,
+		Started: flags&1 != 0, Cancelled: flags&2 != 0, OutOfMemory: flags&4 != 0, TooManyProcesses: flags&8 != 0, Soiled: flags&16 != 0,
 		CPU: time.Duration(le.Uint64(b[16:])), MaxRSS: int64(le.Uint64(b[24:])), Tasks: int64(le.Uint64(b[32:])),
 	}
 	if r.CPU < 0 || r.CPU > maxCPU || r.MaxRSS < 0 || r.MaxRSS > maxMemory {

@@ -28,6 +28,9 @@ type Settings struct {
 	// would hide. Both need Namespaces.
 	Mounts []Mount  `json:"mounts"`
 	Again  []string `json:"again"`
+	// OwnNet: the network namespace has nobody in it but the runs, one after
+	// the other.
+	OwnNet bool `json:"own_net"`
 	// UID and GID are switched to by the children, -1 keeps the server's.
 	UID int `json:"uid"`
 	GID int `json:"gid"`
