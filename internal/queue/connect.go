@@ -63,8 +63,9 @@ type Client struct {
 	// incomplete: a stream or bucket did not answer and may be missing.
 	incomplete atomic.Bool
 
-	stores  sync.Map // handles of object stores by name
-	streams sync.Map // handles of streams by name
+	stores  sync.Map      // handles of object stores by name
+	streams sync.Map      // handles of streams by name
+	uploads chan struct{} // a token for each object that is being written
 }
 
 // Connect connects to the server that o names.
@@ -72,7 +73,10 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	if err := o.Names.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Client{Names: o.Names, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), connected: make(chan struct{})}
+	c := &Client{
+		Names: o.Names, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), connected: make(chan struct{}),
+		uploads: make(chan struct{}, objectsUnderWay),
+	}
 	c.epoch, c.endEpoch = context.WithCancel(context.Background())
 	opts, err := c.options(o)
 	if err != nil {

@@ -63,7 +63,7 @@ func transient(ctx context.Context, err error) bool {
 	}
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
-		return api.Code == 503 || api.Code == 408 || api.Code == 500
+		return api.Code == 503 || api.Code == 408 || api.Code == 429 || api.Code == 500
 	}
 	return true
 }

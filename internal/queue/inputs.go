@@ -43,23 +43,18 @@ func (i Inputs) Put(ctx context.Context, project, requestID string, r io.Reader)
 		return "", err
 	}
 	name := c.Names.InputsStore(project)
-	store, err := c.objectStore(ctx, name)
-	if errors.Is(err, ErrNotFound) {
+	if _, err := c.objectStore(ctx, name); errors.Is(err, ErrNotFound) {
 		p := storePart(name, "Large inputs of project "+project, inputsAge)
 		p.setReplicas(1)
 		if err := c.create(ctx, p); err != nil {
 			return "", err
 		}
-		store, err = c.objectStore(ctx, name)
 	}
+	_, sum, err := c.putObject(ctx, name, requestID, r)
 	if err != nil {
 		return "", err
 	}
-	_, sum, err := putObject(ctx, store, requestID, r)
-	if err != nil {
-		return "", err
-	}
-	return c.Names.InputRef(project, requestID, sum), nil
+	return c.Names.InputRef(project, requestID, hex.EncodeToString(sum)), nil
 }
 
 // Get reads a large input whole and verifies it. An object that is missing

@@ -2,30 +2,11 @@ package queue
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// putObject streams r into an object and returns its size and hash.
-func putObject(ctx context.Context, store jetstream.ObjectStore, name string, r io.Reader) (size int64, sum string, err error) {
-	info, err := store.Put(ctx, jetstream.ObjectMeta{Name: name}, r)
-	if err != nil {
-		return 0, "", fmt.Errorf("store object %s: %w", name, err)
-	}
-	// The store's digest is of what it was given, computed while sending.
-	raw, err := base64.URLEncoding.DecodeString(strings.TrimPrefix(info.Digest, "SHA-256="))
-	if err != nil || len(raw) != sha256.Size {
-		return 0, "", fmt.Errorf("store object %s: digest %q: expected SHA-256", name, info.Digest)
-	}
-	return int64(info.Size), hex.EncodeToString(raw), nil
-}
 
 // openObject opens an object for reading; ErrNotFound when there is none.
 func openObject(ctx context.Context, store jetstream.ObjectStore, name string) (jetstream.ObjectResult, *jetstream.ObjectInfo, error) {

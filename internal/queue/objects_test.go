@@ -2,11 +2,14 @@ package queue_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 
@@ -58,6 +61,99 @@ func TestPayloads(t *testing.T) {
 	}
 	if _, err := store.Open(t.Context(), tool.Ref{Object: "p/c/stdout"}); !errors.Is(err, queue.ErrNotFound) {
 		t.Errorf("half a payload can be read: %v", err)
+	}
+}
+
+// Readers that give little at a time make whole chunks all the same, in the
+// form that every client of NATS reads; what was there before is removed.
+func TestUploadIsAnObjectOfNATS(t *testing.T) {
+	s := queuetest.Start(t)
+	c := s.Fleet()
+	store, err := c.JetStream().ObjectStore(t.Context(), "tool_payloads")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.PutBytes(t.Context(), "p/a/stdout", bytes.Repeat([]byte("x"), 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	data := bytes.Repeat([]byte("0123456789"), 200_000)
+	for range 2 {
+		if _, err := c.Payloads().Put(t.Context(), "p", "a", "stdout", iotest.OneByteReader(bytes.NewReader(data))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := store.GetBytes(t.Context(), "p/a/stdout") // checks the digest
+	if err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	info, err := store.GetInfo(t.Context(), "p/a/stdout")
+	if err != nil || info.Chunks != 16 || info.Size != 2_000_000 || info.Bucket != "tool_payloads" {
+		t.Errorf("%+v, %v", info, err)
+	}
+	status, err := store.Status(t.Context())
+	if err != nil || status.Size() > 2_100_000 {
+		t.Errorf("%d bytes are stored, %v", status.Size(), err)
+	}
+}
+
+// Many large objects at once are more than a stream takes ahead of its disk.
+func TestManyUploadsAtOnce(t *testing.T) {
+	s := queuetest.Start(t)
+	c := s.Fleet()
+	data := bytes.Repeat([]byte("0123456789abcdef"), 8<<16) // 8 MiB
+	var all sync.WaitGroup
+	for i := range 32 {
+		all.Go(func() {
+			ref, err := c.Payloads().Put(t.Context(), "p", fmt.Sprint(i), "stdout", bytes.NewReader(data))
+			if err != nil || ref.SizeBytes != int64(len(data)) || ref.SHA256 != sum(data) {
+				t.Errorf("%d: %+v, %v", i, ref, err)
+			}
+		})
+	}
+	all.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Payloads().Put(ctx, "p", "late", "stdout", bytes.NewReader(data)); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of its context: %v", err)
+	}
+}
+
+// A connection that is lost ends an upload at once, and the next one waits
+// for the server.
+func TestUploadWhileTheServerRestarts(t *testing.T) {
+	s := queuetest.Start(t)
+	c := s.FleetLater()
+	if _, err := c.Ensure(t.Context(), queue.Topology{}); err != nil {
+		t.Fatal(err)
+	}
+	r, w := io.Pipe()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := c.Payloads().Put(context.Background(), "p", "a", "stdout", r)
+		_ = r.CloseWithError(err)
+		failed <- err
+	}()
+	if _, err := w.Write(bytes.Repeat([]byte("x"), 4<<20)); err != nil {
+		t.Fatal(err)
+	}
+	s.Stop()
+	queuetest.Until(t, "the connection is lost", func() bool { return !c.Connected() })
+	for { // more than may be under way without an answer
+		if _, err := w.Write(bytes.Repeat([]byte("x"), 1<<20)); err != nil {
+			break
+		}
+	}
+	if err := <-failed; err == nil {
+		t.Error("an upload outlived its connection")
+	}
+	stored := make(chan error, 1)
+	go func() {
+		_, err := c.Payloads().Put(context.Background(), "p", "a", "stdout", strings.NewReader("again"))
+		stored <- err
+	}()
+	s.Start()
+	if err := <-stored; err != nil {
+		t.Error(err)
 	}
 }
 

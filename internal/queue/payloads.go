@@ -25,16 +25,12 @@ func PayloadName(project, requestID, member string) string {
 // Put streams a member of a result into the store. It does not retry: r can
 // be read only once.
 func (p Payloads) Put(ctx context.Context, project, requestID, member string, r io.Reader) (tool.Ref, error) {
-	store, err := p.client.objectStore(ctx, p.client.Names.PayloadsStore())
-	if err != nil {
-		return tool.Ref{}, err
-	}
 	name := PayloadName(project, requestID, member)
-	size, sum, err := putObject(ctx, store, name, r)
+	size, sum, err := p.client.putObject(ctx, p.client.Names.PayloadsStore(), name, r)
 	if err != nil {
 		return tool.Ref{}, err
 	}
-	return tool.Ref{Object: name, SizeBytes: size, SHA256: sum}, nil
+	return tool.Ref{Object: name, SizeBytes: size, SHA256: hex.EncodeToString(sum)}, nil
 }
 
 // Open reads a moved member. Reading fails at its end when size or hash are
