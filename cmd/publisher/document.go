@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -150,8 +149,6 @@ func (s *sender) sendDocument(ctx context.Context, d *document, lane laneFlags) 
 	ctx = trace.Extract(ctx, nil, d.parent, d.state)
 	ctx, span := s.spans.SendRequest(ctx, trace.Message{Subject: subject, ID: d.id, Size: len(d.raw)})
 	defer span.End()
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
 	body, err := s.body(ctx, d)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.place, err)
@@ -209,8 +206,8 @@ func (s *sender) store(ctx context.Context, d *document) (dataRef string, err er
 	if len(d.data) == 0 || len(d.data) > event.MaxReferenced {
 		return "", fmt.Errorf("%w: %d bytes of data", queue.ErrTooLarge, len(d.data))
 	}
-	if _, err := s.client.Inputs().Put(ctx, d.project, d.id, bytes.NewReader(d.data)); err != nil {
-		return "", fmt.Errorf("store the large input: %w", err)
+	if err := s.storeInput(ctx, d.project, d.id, d.data); err != nil {
+		return "", err
 	}
 	sum := sha256.Sum256(d.data)
 	return s.client.Names.InputRef(d.project, d.id, hex.EncodeToString(sum[:])), nil

@@ -16,8 +16,13 @@ import (
 	"github.com/toolworker/toolworker/internal/trace"
 )
 
-// publishTimeout bounds how long a publish is tried again.
-const publishTimeout = 10 * time.Second
+const (
+	// publishTimeout bounds how long a publish is tried again.
+	publishTimeout = 10 * time.Second
+	// storeTimeout bounds how long a large input is on its way; a slow line
+	// moves event.MaxReferenced in it.
+	storeTimeout = 2 * time.Minute
+)
 
 // headerRoom is what headers take of a message at most, in bytes.
 const headerRoom = 8 << 10
@@ -46,8 +51,6 @@ func (s *sender) send(ctx context.Context, r *tool.Request) (err error) {
 	})
 	defer span.End()
 	r.TraceParent, r.TraceState = trace.Extension(ctx)
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
 	m, err := s.encode(ctx, r)
 	if err != nil {
 		return err
@@ -58,6 +61,8 @@ func (s *sender) send(ctx context.Context, r *tool.Request) (err error) {
 // publish publishes the message of a request with the context of ctx in its headers.
 func (s *sender) publish(ctx context.Context, project, id string, m event.Message) error {
 	trace.Inject(ctx, m.Header)
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
 	_, err := s.client.Publish(ctx, project, id, m)
 	if err != nil && ctx.Err() != nil {
 		return unsure(ctx, id)
@@ -91,11 +96,21 @@ func (s *sender) encodeLarge(ctx context.Context, r *tool.Request, data []byte) 
 	if _, err := event.DecodeData(data); err != nil {
 		return event.Message{}, err
 	}
-	if _, err := s.client.Inputs().Put(ctx, r.Project, r.ID, bytes.NewReader(data)); err != nil {
-		return event.Message{}, fmt.Errorf("store the large input: %w", err)
+	if err := s.storeInput(ctx, r.Project, r.ID, data); err != nil {
+		return event.Message{}, err
 	}
 	sum := sha256.Sum256(data)
 	return event.EncodeReferenced(r, s.client.Names.Prefix(), s.client.Names.InputsStore(r.Project), r.ID, hex.EncodeToString(sum[:]))
+}
+
+// storeInput puts the data of a request into its project's store.
+func (s *sender) storeInput(ctx context.Context, project, id string, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if _, err := s.client.Inputs().Put(ctx, project, id, bytes.NewReader(data)); err != nil {
+		return fmt.Errorf("store the large input: %w", err)
+	}
+	return nil
 }
 
 // unsure is the error of a publish that ctx ended: the server may have stored
