@@ -3,10 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,46 +15,23 @@ import (
 // endToEnd is the time from the publishing of an inline print(1) until its
 // result is seen: a server, a worker and a planner, each in its own process.
 func endToEnd(ctx context.Context, b *bench) error {
-	dir, err := os.MkdirTemp("", "toolworker-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	project := fmt.Sprintf("kind: Project\nid: p\nhost_sandbox_path: %s\n", filepath.Join(dir, "project"))
-	for path, text := range map[string]string{"catalog/p.yaml": project, "project/README": "nothing\n"} {
-		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
 	return withServer(ctx, func(c *queue.Client) error {
-		worker := exec.Command("bin/worker", "run", "--nats-url", c.Conn().ConnectedUrl(), "--catalog", filepath.Join(dir, "catalog"),
-			"--http-listen", "", "--log-level", "error", "--container-engine", "off")
-		worker.Stderr = os.Stderr
-		if err := worker.Start(); err != nil {
-			return fmt.Errorf("start worker (make build): %w", err)
-		}
-		defer func() {
-			_ = worker.Process.Signal(syscall.SIGTERM)
-			_ = worker.Wait()
-		}()
-		var taken []time.Duration
-		n := b.n(1_000)
-		for i := range n + max(100, n/10) {
-			begin := time.Now()
-			if err := once(ctx, c); err != nil {
-				return err
+		return withWorker(c, "", nil, func(int) error {
+			var taken []time.Duration
+			n := b.n(1_000)
+			for i := range n + max(100, n/10) {
+				begin := time.Now()
+				if err := once(ctx, c); err != nil {
+					return err
+				}
+				if i >= max(100, n/10) {
+					taken = append(taken, time.Since(begin))
+				}
 			}
-			if i >= max(100, n/10) {
-				taken = append(taken, time.Since(begin))
-			}
-		}
-		fmt.Fprintf(b.out, "%10s %10s\n", "median ms", "p95 ms")
-		fmt.Fprintf(b.out, "%10.2f %10.2f\n", ms(quantile(taken, 0.5)), ms(quantile(taken, 0.95)))
-		return nil
+			fmt.Fprintf(b.out, "%10s %10s\n", "median ms", "p95 ms")
+			fmt.Fprintf(b.out, "%10.2f %10.2f\n", ms(quantile(taken, 0.5)), ms(quantile(taken, 0.95)))
+			return nil
+		})
 	})
 }
 

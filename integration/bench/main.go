@@ -29,6 +29,7 @@ var sections = []section{
 	{"latency", "one request at a time: what the worker adds", latency},
 	{"fair", "a project with 100,000 queued requests, another with one", fair},
 	{"memory", "resident size while 200,000 requests are worked off", memory},
+	{"large", "resident size of a worker while 64 tools write 50 MiB each", large},
 	{"starts", "one line of Python: bare, in bubblewrap, and in the sandbox cold and warm", starts},
 	{"containers", "a command and Python in a container, by every way into it", containers},
 	{"endtoend", "inline Python from publishing to its result, through NATS", endToEnd},

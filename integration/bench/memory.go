@@ -39,7 +39,7 @@ func memory(ctx context.Context, b *bench) error {
 		for range 8 {
 			select {
 			case k := <-mark:
-				mib, err := residentMiB()
+				mib, err := statusMiB(os.Getpid(), "VmRSS")
 				if err != nil {
 					return err
 				}
@@ -57,21 +57,23 @@ func memory(ctx context.Context, b *bench) error {
 	})
 }
 
-func residentMiB() (float64, error) {
-	f, err := os.Open("/proc/self/status")
+// statusMiB is a size of a process as the kernel counts it: VmRSS is what is
+// resident now, VmHWM the most that ever was.
+func statusMiB(pid int, name string) (float64, error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(lines.Text(), name+":"); ok {
 			var kib float64
 			if _, err := fmt.Sscan(rest, &kib); err != nil {
-				return 0, fmt.Errorf("read VmRSS %q: %w", rest, err)
+				return 0, fmt.Errorf("read %s %q: %w", name, rest, err)
 			}
 			return kib / 1024, nil
 		}
 	}
-	return 0, fmt.Errorf("VmRSS is not in /proc/self/status")
+	return 0, fmt.Errorf("%s is not in the status of process %d", name, pid)
 }
