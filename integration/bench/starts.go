@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-
 	"github.com/toolworker/toolworker/internal/sandbox"
 	"github.com/toolworker/toolworker/internal/tool"
 )
@@ -163,4 +162,3 @@ func machineCPU() time.Duration {
 
 // clockTicks is USER_HZ, which Linux shows to programs as 100 everywhere.
 const clockTicks = 100
-
