@@ -25,7 +25,7 @@ const MaxNumberLength = 1000
 // invalid UTF-8, anything after the document, more than 10,000 levels, and
 // numbers beyond MaxNumberExponent and MaxNumberLength are errors.
 func Value(data []byte) (any, error) {
-	d := jsontext.NewDecoder(bytes.NewReader(data))
+	d := jsontext.NewDecoder(bytes.NewBuffer(data)) // read in place
 	v, err := readValue(d)
 	if err != nil {
 		return nil, err

@@ -85,7 +85,7 @@ func isPathKey(name string) bool {
 // eachPath calls f with the JSON pointer and the text of every path of an
 // input: the string of a path key, or each string of its list, at any depth.
 func eachPath(input json.RawMessage, f func(pointer, p string)) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(input))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(input)) // read in place
 	// levels[i] tells whether strings directly at that depth are paths.
 	levels := []bool{false}
 	pending := false // the last name read is a path key
