@@ -74,13 +74,12 @@ func TestResolve(t *testing.T) {
 
 func TestResolveDeep(t *testing.T) {
 	f := newFixture(t)
-	name := "d"
 	dir, err := os.OpenRoot(f.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	name = strings.TrimSuffix(strings.Repeat("d/", 1000), "/")
+	name := strings.TrimSuffix(strings.Repeat("d/", 1000), "/")
 	if err := dir.MkdirAll(name, 0o700); err != nil {
 		t.Fatal(err)
 	}

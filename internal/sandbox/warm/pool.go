@@ -260,7 +260,7 @@ func (p *Pool[S]) Prepare(ctx context.Context, name string, start func(ctx conte
 			p.mu.Unlock()
 			return nil
 		case k == nil || k.starting == 0 && k.leased == 0 && p.starting == 0:
-			var why error = errNoRoom
+			why := errNoRoom
 			if k != nil && k.why != nil {
 				why = k.why
 			}
