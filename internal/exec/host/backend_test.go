@@ -148,7 +148,16 @@ func TestIsolationThatCannotBeHadIsNotStarted(t *testing.T) {
 
 // TestNoDescriptorsAreLeft runs tools of every kind and counts.
 func TestNoDescriptorsAreLeft(t *testing.T) {
-	b := newBackend(t, tool.IsolationNone, Config{})
+	// What is kept ready has descriptors of its own, more or fewer of them.
+	runner, err := sandbox.New(sandbox.Config{Level: tool.IsolationNone, Require: tool.IsolationNone, Warm: sandbox.WarmOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = runner.Close() })
+	b, err := New(Config{Runner: runner})
+	if err != nil {
+		t.Fatal(err)
+	}
 	root := projectDir(t)
 	once := func() {
 		for _, work := range []*exec.Task{
