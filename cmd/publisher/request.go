@@ -39,7 +39,7 @@ type requestFlags struct {
 	inputFlags
 	ToolEnv string   `name:"tool-env" enum:",host,container" default:"" placeholder:"E" help:"Where to run it: host or container (the catalogue's, plan's and project's choice)."`
 	Plan    string   `name:"plan" placeholder:"ID" help:"Plan that the request belongs to."`
-	Timeout float64  `name:"timeout" placeholder:"S" help:"Seconds that the tool may take, fractions allowed (the tool's, else the project's)."`
+	Timeout *float64 `name:"timeout" placeholder:"S" help:"Seconds that the tool may take, fractions allowed (the tool's, else the project's)."`
 	Output  []string `name:"output" sep:"none" placeholder:"PATH" help:"File that the tool writes and that the result is to verify; repeatable."`
 	laneFlags
 	ID     command.Name `name:"id" placeholder:"ID" help:"Id of the request (a new UUIDv7)."`
@@ -50,8 +50,8 @@ type requestFlags struct {
 
 // Validate names the value that cannot be.
 func (f *requestFlags) Validate() error {
-	if f.Timeout < 0 {
-		return fmt.Errorf("--timeout %v: expected more than 0", f.Timeout)
+	if f.Timeout != nil && !(*f.Timeout > 0) { // NaN neither
+		return fmt.Errorf("--timeout %v: expected more than 0", *f.Timeout)
 	}
 	if f.NoWait && f.Stream {
 		return errors.New("--stream and --no-wait: expected one of them")
@@ -65,6 +65,10 @@ func (f *requestFlags) request(stdin io.Reader) (*tool.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	var limits tool.Limits
+	if f.Timeout != nil {
+		limits.TimeoutSeconds = *f.Timeout
+	}
 	return &tool.Request{
 		Envelope: tool.Envelope{ID: string(f.ID), Source: source(), Time: time.Now().UTC()},
 		Pool:     string(f.Pool),
@@ -73,7 +77,7 @@ func (f *requestFlags) request(stdin io.Reader) (*tool.Request, error) {
 		Input:    input,
 		ToolEnv:  tool.Environment(f.ToolEnv),
 		Plan:     tool.Plan{ID: f.Plan},
-		Limits:   tool.Limits{TimeoutSeconds: f.Timeout},
+		Limits:   limits,
 		Outputs:  f.Output,
 		Stream:   f.Stream,
 	}, nil

@@ -32,7 +32,7 @@ type runCommand struct {
 
 	Catalog            string         `name:"catalog" type:"existingdir" placeholder:"DIR" help:"Directory of YAML files with tools and projects; without it the KV bucket of the server is used (publisher catalog apply fills it)."`
 	Pool               []command.Name `name:"pool" default:"default" placeholder:"NAME" help:"Pool to serve; repeatable (${default})."`
-	Concurrency        int            `name:"concurrency" placeholder:"N" help:"Requests that run at once (2 x CPUs)."`
+	Concurrency        *int           `name:"concurrency" placeholder:"N" help:"Requests that run at once (2 x CPUs)."`
 	ProjectConcurrency int            `name:"project-concurrency" placeholder:"N" help:"Requests of one project that run at once (no bound of its own)."`
 	Name               string         `name:"name" placeholder:"NAME" help:"Name of this worker in results and logs (host name and process id)."`
 	execution
@@ -71,8 +71,8 @@ Traces, metrics and logs are exported as the standard OTEL_* variables say, for 
 // Validate names the flag and the value that cannot be.
 func (c *runCommand) Validate() error {
 	switch {
-	case c.Concurrency < 0:
-		return fmt.Errorf("--concurrency %d: expected 1 or more", c.Concurrency)
+	case c.Concurrency != nil && *c.Concurrency < 1:
+		return fmt.Errorf("--concurrency %d: expected 1 or more", *c.Concurrency)
 	case c.ProjectConcurrency < 0:
 		return fmt.Errorf("--project-concurrency %d: expected 1 or more", c.ProjectConcurrency)
 	case c.Replicas < 1 || c.Replicas > 5:
@@ -123,7 +123,7 @@ func (c *runCommand) Run(ctx context.Context, p *process) error {
 // settings are what the flags ask for.
 func (c *runCommand) settings() (settings, error) {
 	s := settings{
-		Name: c.Name, Pools: command.Names(c.Pool), Slots: c.Concurrency, ProjectSlots: c.ProjectConcurrency,
+		Name: c.Name, Pools: command.Names(c.Pool), Slots: *c.Concurrency, ProjectSlots: c.ProjectConcurrency,
 		Catalog: c.Catalog, Replicas: c.Replicas, DrainTimeout: c.DrainTimeout, HTTPListen: c.HTTPListen,
 	}
 	if c.DrainTimeout == 0 {
@@ -165,7 +165,9 @@ func (c *runCommand) logConfig(w io.Writer) trace.LogConfig {
 
 // AfterApply fills in the defaults that depend on the machine.
 func (c *runCommand) AfterApply() error {
-	c.Concurrency = cmp.Or(c.Concurrency, 2*runtime.NumCPU())
+	if c.Concurrency == nil {
+		c.Concurrency = new(2 * runtime.NumCPU())
+	}
 	c.Name = cmp.Or(c.Name, defaultName())
 	return nil
 }
