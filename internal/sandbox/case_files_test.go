@@ -53,6 +53,29 @@ for i in range(3000):
 	})
 }
 
+// Directories in each other, deeper than a path can name: an answer does not
+// wait for their removal, and the removal has an end.
+func TestCase24DeepTemporaryFiles(t *testing.T) {
+	inLab(t, []tool.Isolation{tool.IsolationReduced}, func(l *lab) {
+		r := l.python(`
+import os
+print(os.environ['TMPDIR'])
+os.chdir(os.environ['TMPDIR'])
+for i in range(3000):
+    os.mkdir('d'); os.chdir('d')
+`)
+		dir := strings.TrimSpace(r.out)
+		if r.Code != 0 {
+			l.Fatal(r)
+		}
+		eventually(l.T, "the directory is removed", func() bool {
+			entries, err := os.ReadDir(dir)
+			return errors.Is(err, os.ErrNotExist) || l.warm && len(entries) == 0
+		})
+		l.wants(l.python("import os\nprint(os.listdir(os.environ['TMPDIR']))"), "[]\n")
+	})
+}
+
 func TestCase17SecretsOfTheHost(t *testing.T) {
 	secret := "hunter2-of-the-worker"
 	t.Setenv("WORKER_SECRET", secret)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/toolworker/toolworker/internal/sandbox/cgroup"
 	"github.com/toolworker/toolworker/internal/sandbox/landlock"
+	"github.com/toolworker/toolworker/internal/sandbox/removal"
 	"github.com/toolworker/toolworker/internal/sandbox/seccomp"
-	"github.com/toolworker/toolworker/internal/sandbox/shim"
 )
 
 // namespaces are what level reduced does without.
@@ -59,7 +59,7 @@ func (r *runner) confineReduced(c *confinement, s *Spec) error {
 	release := c.release
 	c.release = func() {
 		if !c.tidied {
-			shim.RemoveTree(tmp)
+			removal.Tree(tmp)
 		}
 		release()
 	}

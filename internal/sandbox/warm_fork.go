@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/toolworker/toolworker/internal/sandbox/cgroup"
 	"github.com/toolworker/toolworker/internal/sandbox/launch"
-	"github.com/toolworker/toolworker/internal/sandbox/shim"
+	"github.com/toolworker/toolworker/internal/sandbox/removal"
 	"github.com/toolworker/toolworker/internal/sandbox/warm"
 	"github.com/toolworker/toolworker/internal/tool"
 )
@@ -35,6 +36,7 @@ type forkSlot struct {
 	process     *heldProcess
 	server      *warm.Server
 	temporary   string // emptied after each run, "" for none
+	emptying    sync.WaitGroup
 	events      *cgroup.Events
 	stats       cgroup.Stats // of all runs so far
 }
@@ -176,7 +178,7 @@ func (f *forkSlot) run(ctx context.Context, s *Spec) (*Exit, warm.Outcome, error
 	}
 	exit.Value, exit.ValueError = value, reason
 	exit.believe(streams.limit)
-	if outcome == warm.Fine && f.temporary != "" && !emptyDir(f.temporary) {
+	if outcome == warm.Fine && f.temporary != "" && !f.emptied() {
 		outcome = warm.Spent
 	}
 	return exit, outcome, nil
@@ -186,22 +188,24 @@ func (f *forkSlot) run(ctx context.Context, s *Spec) (*Exit, warm.Outcome, error
 func (f *forkSlot) Close() error {
 	err := f.server.Close()
 	f.events.Close()
+	f.emptying.Wait()
 	f.confinement.release()
 	return err
 }
 
-// emptyDir removes what a run left in its directory for temporary files.
-func emptyDir(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
+// emptyTime is how long an answer waits until what its run left behind is
+// removed: a slot in which there is more than that is replaced instead.
+const emptyTime = 50 * time.Millisecond
+
+// emptied removes what a run left in the slot's directory for temporary files,
+// and reports whether the next one may come.
+func (f *forkSlot) emptied() bool {
+	empty := make(chan bool, 1)
+	f.emptying.Go(func() { empty <- removal.Contents(f.temporary) })
+	select {
+	case ok := <-empty:
+		return ok
+	case <-time.After(emptyTime):
 		return false
 	}
-	for _, e := range entries {
-		shim.RemoveTree(dir + "/" + e.Name())
-	}
-	if len(entries) == 0 {
-		return true
-	}
-	entries, err = os.ReadDir(dir)
-	return err == nil && len(entries) == 0
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/toolworker/toolworker/internal/sandbox"
 	"github.com/toolworker/toolworker/internal/sandbox/landlock"
 	"github.com/toolworker/toolworker/internal/sandbox/launch"
+	"github.com/toolworker/toolworker/internal/sandbox/removal"
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
@@ -274,7 +275,7 @@ func (c *commands) Close() error {
 	}
 	wg.Wait()
 	if c.tmp != "" {
-		removeTree(c.tmp)
+		removal.Tree(c.tmp)
 	}
 	return nil
 }

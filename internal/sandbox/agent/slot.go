@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolworker/toolworker/internal/sandbox/launch"
+	"github.com/toolworker/toolworker/internal/sandbox/removal"
 	"github.com/toolworker/toolworker/internal/tool"
 )
 
@@ -128,7 +129,7 @@ func (s *slot) end() {
 	defer timer.Stop()
 	_, _ = s.process.Wait()
 	if s.tmp != "" {
-		removeTree(s.tmp)
+		removal.Tree(s.tmp)
 	}
 }
 
@@ -138,7 +139,7 @@ func (s *slot) clean() {
 	if s.tmp == "" || isEmpty(s.tmp) {
 		return
 	}
-	removeTree(s.tmp)
+	removal.Tree(s.tmp)
 	if os.Mkdir(s.tmp, 0o700) != nil {
 		s.tmp = ""
 	}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/toolworker/toolworker/internal/sandbox/removal"
 )
 
 // stage implements Stager: files lie in the agent's own directory, where runs
@@ -29,11 +31,11 @@ func (c *commands) stage(key string, archive []byte) (string, error) {
 		return "", err
 	}
 	if err := unpack(dir, archive); err != nil {
-		removeTree(dir)
+		removal.Tree(dir)
 		return "", err
 	}
 	if err := os.Rename(dir, final); err != nil {
-		removeTree(dir)
+		removal.Tree(dir)
 		if _, stat := os.Stat(final); stat == nil { // somebody was first
 			return final, nil
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolworker/toolworker/internal/sandbox/frame"
 	"github.com/toolworker/toolworker/internal/sandbox/launch"
+	"github.com/toolworker/toolworker/internal/sandbox/removal"
 	"github.com/toolworker/toolworker/internal/sandbox/room"
 	"github.com/toolworker/toolworker/internal/sandbox/seccomp"
 )
@@ -37,7 +38,7 @@ func run() {
 		_ = report.Write(control)
 	}
 	if s.Temporary != "" {
-		RemoveTree(s.Temporary)
+		removal.Tree(s.Temporary)
 	}
 	if !ok {
 		os.Exit(1)

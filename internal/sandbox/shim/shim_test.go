@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -259,27 +258,6 @@ func TestFirstNumber(t *testing.T) {
 			t.Errorf("%s %d, want %d", line, got, want)
 		}
 	}
-}
-
-func TestRemoveTreeRemovesWhatIsLocked(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "tmp")
-	deep := filepath.Join(dir, "a", "b", "c")
-	if err := os.MkdirAll(deep, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range []string{deep, filepath.Dir(deep), filepath.Join(dir, "a")} {
-		if err := os.WriteFile(filepath.Join(d, "file"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(d, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	RemoveTree(dir)
-	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("left behind: %v", err)
-	}
-	RemoveTree(dir)
 }
 
 func TestShimWithoutAWorkerEnds(t *testing.T) {
