@@ -39,9 +39,9 @@ func (x *execution) describe(ctx context.Context, e *Ending) {
 
 // sync takes over what the tool wrote, checks it and brings its files back.
 // failed is why the tool did not succeed; the output is kept nevertheless.
-func (x *execution) sync(ctx context.Context, failed error) error {
+func (x *execution) sync(stopped context.Context, failed error) error {
 	// What has run to its end is answered, even if somebody loses patience now.
-	ctx = context.WithoutCancel(ctx)
+	ctx := context.WithoutCancel(stopped)
 	err := x.collect(ctx)
 	switch {
 	case failed != nil:
@@ -57,7 +57,7 @@ func (x *execution) sync(ctx context.Context, failed error) error {
 			return err
 		}
 	}
-	return x.verifyFiles()
+	return x.verifyFiles(stopped)
 }
 
 // collect makes the payloads of the result. They take over the contents of

@@ -109,6 +109,55 @@ func TestPipelineVerifiesOutputs(t *testing.T) {
 	}
 }
 
+// TestPipelineLargeOutputs: terabytes of nothing are made in no time. Reading
+// them outlasts neither the tool's own time nor a cancellation.
+func TestPipelineLargeOutputs(t *testing.T) {
+	sparse := func(task *Task) error {
+		return errors.Join(os.WriteFile(task.Outputs[0].HostPath, nil, 0o600), os.Truncate(task.Outputs[0].HostPath, 1<<43))
+	}
+	for name, c := range map[string]struct {
+		seconds float64
+		cause   error
+		code    tool.Code
+	}{
+		"too slow":  {0.1, nil, tool.SyncFailed},
+		"cancelled": {1000, tool.ErrCancelled, tool.Cancelled},
+		"drained":   {1000, tool.ErrDrained, tool.Internal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			b.host.run = func(_ context.Context, task *Task) (*Ending, error) {
+				if c.cause != nil {
+					cancel(c.cause)
+				}
+				return ended("", ""), sparse(task)
+			}
+			res := b.execute(t, ctx, request(calling("write"), func(r *tool.Request) {
+				r.Outputs, r.Limits = []string{"out"}, tool.Limits{TimeoutSeconds: c.seconds, FileSizeBytes: 1 << 50}
+			}))
+			if res.Error == nil || res.Error.Code != c.code || errors.Is(c.cause, tool.ErrDrained) && !errors.Is(res.Fault, c.cause) {
+				t.Errorf("got %v, fault %v", res.Error, res.Fault)
+			}
+		})
+	}
+}
+
+// TestPipelineAnswersWhatHasEnded: who cancels when all is done is too late.
+func TestPipelineAnswersWhatHasEnded(t *testing.T) {
+	b := newBench(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	b.host.run = func(_ context.Context, task *Task) (*Ending, error) {
+		cancel(tool.ErrCancelled)
+		return ended("", ""), os.WriteFile(task.Outputs[0].HostPath, []byte("x"), 0o600)
+	}
+	res := b.execute(t, ctx, request(calling("write"), func(r *tool.Request) { r.Outputs = []string{"out"} }))
+	if res.Error != nil || len(res.Files) != 1 {
+		t.Errorf("got %v, files %v", res.Error, res.Files)
+	}
+}
+
 func TestPipelineNotesChangesOfAContainer(t *testing.T) {
 	for _, exitCode := range []int{0, 1} {
 		b := newBench(t)
