@@ -147,7 +147,9 @@ func (s *sender) sendDocument(ctx context.Context, d *document, lane laneFlags) 
 	}
 	subject := s.client.Names.RequestSubject(string(lane.Pool), tool.Priority(lane.Priority), d.project)
 	ctx = trace.Extract(ctx, nil, d.parent, d.state)
-	ctx, span := s.spans.SendRequest(ctx, trace.Message{Subject: subject, ID: d.id, Size: len(d.raw)})
+	ctx, span := s.spans.SendRequest(ctx, trace.Message{
+		Subject: subject, Size: len(d.raw), ID: d.id, Type: event.TypeRequest, EventSubject: d.name,
+	})
 	defer span.End()
 	body, err := s.body(ctx, d)
 	if err != nil {

@@ -47,7 +47,8 @@ func (s *sender) send(ctx context.Context, r *tool.Request) (err error) {
 		}
 	}
 	ctx, span := s.spans.SendRequest(ctx, trace.Message{
-		Subject: s.client.Names.RequestSubject(r.Pool, r.Priority, r.Project), ID: r.ID,
+		Subject: s.client.Names.RequestSubject(r.Pool, r.Priority, r.Project),
+		ID:      r.ID, Source: r.Source, Type: event.TypeRequest, EventSubject: r.Name(),
 	})
 	defer span.End()
 	r.TraceParent, r.TraceState = trace.Extension(ctx)

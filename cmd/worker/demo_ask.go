@@ -43,7 +43,8 @@ func (d *demo) ask(ctx context.Context, client *queue.Client, sample schemas.Sam
 	ctx, planner := d.spans.Stage(ctx, "planner")
 	defer planner.End()
 	ctx, span := d.spans.SendRequest(ctx, trace.Message{
-		Subject: client.Names.RequestSubject(r.Pool, r.Priority, r.Project), ID: r.ID, Size: len(sample.Request),
+		Subject: client.Names.RequestSubject(r.Pool, r.Priority, r.Project), Size: len(sample.Request),
+		ID: r.ID, Source: r.Source, Type: event.TypeRequest, EventSubject: r.Name(),
 	})
 	a.trace = span.SpanContext().TraceID()
 	r.TraceParent, r.TraceState = trace.Extension(ctx)

@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/codes"
 
+	"github.com/toolworker/toolworker/internal/event"
 	"github.com/toolworker/toolworker/internal/trace"
 )
 
@@ -77,7 +78,7 @@ func (d *delivery) log(ctx context.Context, answered bool) {
 func (d *delivery) spanMessage() trace.Message {
 	m := trace.Message{Subject: d.event.Subject, Size: len(d.event.Data)}
 	if d.request != nil {
-		m.ID = d.request.ID
+		m.ID, m.Source, m.Type, m.EventSubject = d.request.ID, d.request.Source, event.TypeRequest, d.request.Name()
 	}
 	return m
 }

@@ -91,6 +91,7 @@ func (d *delivery) store(ctx context.Context, result *tool.Result) bool {
 	}
 	ctx, span := d.cfg.Spans.SendResult(ctx, trace.Message{
 		Subject: d.cfg.Prefix + ".result." + result.Project + "." + result.RequestID, ID: result.RequestID + ".result",
+		Source: event.Source(result.Worker), Type: event.TypeResult, EventSubject: result.Tool,
 	})
 	defer span.End()
 	err := d.tryStore(ctx, result)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -66,6 +67,18 @@ func TestSpansOfADelivery(t *testing.T) {
 		}
 		if send.SpanKind != oteltrace.SpanKindProducer || ack.SpanKind != oteltrace.SpanKindClient {
 			t.Errorf("kinds %s and %s", send.SpanKind, ack.SpanKind)
+		}
+		for span, want := range map[*tracetest.SpanStub]map[attribute.Key]string{
+			&process: {"cloudevents.event_id": "a", "cloudevents.event_source": r.Source, "cloudevents.event_type": event.TypeRequest, "cloudevents.event_subject": r.Name()},
+			&send:    {"cloudevents.event_id": "a.result", "cloudevents.event_type": event.TypeResult, "cloudevents.event_subject": r.Name()},
+			&ack:     {"cloudevents.event_id": "a", "cloudevents.event_spec_version": "1.0"},
+		} {
+			set := attribute.NewSet(span.Attributes...)
+			for key, value := range want {
+				if got, _ := set.Value(key); got.String() != value {
+					t.Errorf("%s: %s = %q, want %q", span.Name, key, got.String(), value)
+				}
+			}
 		}
 		if process.Status.Code != codes.Error || process.Status.Description != "exit_status" {
 			t.Errorf("status %+v", process.Status)

@@ -44,6 +44,7 @@ func (m Message) attributes(operation string, kind attribute.KeyValue, template 
 	}
 	if m.ID != "" {
 		attrs = append(attrs, semconv.MessagingMessageID(m.ID))
+		attrs = append(attrs, m.event()...)
 	}
 	if m.Size > 0 {
 		attrs = append(attrs, semconv.MessagingMessageBodySize(m.Size))
@@ -51,17 +52,14 @@ func (m Message) attributes(operation string, kind attribute.KeyValue, template 
 	return attrs
 }
 
-// Event describes a CloudEvent; empty arguments are left out.
-func Event(id, source, typ, subject string) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{semconv.CloudEventsEventSpecVersion("1.0")}
-	for key, value := range map[attribute.Key]string{
-		semconv.CloudEventsEventIDKey:      id,
-		semconv.CloudEventsEventSourceKey:  source,
-		semconv.CloudEventsEventTypeKey:    typ,
-		semconv.CloudEventsEventSubjectKey: subject,
+// event describes the CloudEvent inside m.
+func (m Message) event() []attribute.KeyValue {
+	attrs := []attribute.KeyValue{semconv.CloudEventsEventSpecVersion("1.0"), semconv.CloudEventsEventID(m.ID)}
+	for _, a := range [...]attribute.KeyValue{
+		semconv.CloudEventsEventSource(m.Source), semconv.CloudEventsEventType(m.Type), semconv.CloudEventsEventSubject(m.EventSubject),
 	} {
-		if value != "" {
-			attrs = append(attrs, key.String(value))
+		if a.Value.AsString() != "" {
+			attrs = append(attrs, a)
 		}
 	}
 	return attrs

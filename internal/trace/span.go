@@ -52,8 +52,10 @@ func NewSpans(provider oteltrace.TracerProvider, prefix string) Spans {
 // Message is what spans say of a message.
 type Message struct {
 	Subject string
-	ID      string // of the event inside
 	Size    int    // of the body, in bytes
+	ID      string // of the event inside, "" when there is none
+	// What else is known of the event; empty members are left out.
+	Source, Type, EventSubject string
 }
 
 // start starts a span. Where tracing is off its options are never made, and

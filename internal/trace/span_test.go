@@ -177,7 +177,7 @@ func TestOutcomeAttributes(t *testing.T) {
 		Environment: &tool.Resolution{Resolved: tool.Host, DecidedBy: tool.DecidedByPlan},
 	}}
 	container := &tool.ContainerMetadata{ContainerID: "abc", Image: "img:1", WorkspaceFolder: "/workspace", ExecTimeMS: 1.5, ExitCode: 3, TimedOut: true}
-	set := attribute.NewSet(append(Outcome(res), append(Container(container, "docker"), Event("r-1", "/planner", "t", "")...)...)...)
+	set := attribute.NewSet(append(Outcome(res), append(Container(container, "docker"), Message{ID: "r-1", Source: "/planner", Type: "t"}.event()...)...)...)
 	for key, want := range map[attribute.Key]string{
 		KeyStatus: "failed", KeyAttempt: "2", KeyEnvironment: "host", KeyDecidedBy: "plan",
 		"container.id": "abc", "container.image.name": "img:1", "container.runtime.name": "docker",
