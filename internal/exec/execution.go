@@ -47,12 +47,8 @@ func (x *execution) stage(ctx context.Context, name string, f func(context.Conte
 	ctx, span := x.Spans.Stage(ctx, name)
 	defer span.End()
 	err := f(ctx)
-	var own *tool.Error
-	switch {
-	case errors.As(err, &own):
-		trace.Fail(span, own.Code)
-	case err != nil:
-		trace.Fail(span, tool.Internal)
+	if err != nil {
+		trace.Fail(span, tool.AsError(err).Code)
 	}
 	return err
 }

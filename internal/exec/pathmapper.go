@@ -101,12 +101,6 @@ func cutRoot(s, root string) (string, bool) {
 	return rest, ok && startsElement(rest)
 }
 
-// below reports whether a cleaned absolute path is root or below it.
-func below(clean, root string) bool {
-	rest, ok := strings.CutPrefix(clean, root)
-	return ok && startsElement(rest)
-}
-
 func startsElement(rest string) bool { return rest == "" || rest[0] == '/' }
 
 // climbs reports whether the ".." elements of rest lead above its start at any point.

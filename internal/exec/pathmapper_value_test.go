@@ -1,6 +1,9 @@
 package exec
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // HostToContainerValue maps every string of a value as encoding/json decodes
 // it: maps, slices and strings, at any depth. The value given is not changed.
@@ -50,4 +53,10 @@ func rerootValue(v any, from, to string) (any, error) {
 		return out, nil
 	}
 	return v, nil
+}
+
+// below reports whether a cleaned absolute path is root or below it.
+func below(clean, root string) bool {
+	rest, ok := strings.CutPrefix(clean, root)
+	return ok && startsElement(rest)
 }
