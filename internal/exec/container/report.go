@@ -41,18 +41,3 @@ func (d *devcontainers) version(ctx context.Context) (string, error) {
 	}
 	return strings.TrimSpace(string(bytes.TrimSpace(out))), nil
 }
-
-// Inspect gives a Report without a Backend: nothing on the engine is touched.
-func Inspect(ctx context.Context, c Config) Report {
-	c = c.WithDefaults()
-	if c.Engine == engine.Off {
-		return Report{Engine: engine.Off, Problem: ErrOff}
-	}
-	e, err := engine.Open(c.Engine)
-	if err != nil {
-		return Report{Engine: c.Engine, Problem: err}
-	}
-	defer func() { _ = e.Close() }()
-	b := &Backend{config: c, engine: e, binary: inspectBinary(c.Executable), dev: newDevcontainers(c, nil)}
-	return b.Report(ctx)
-}
