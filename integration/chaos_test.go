@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,91 +67,104 @@ while not os.path.exists('go'): time.sleep(0.02)
 print('went')
 `
 
-func release(t *testing.T, root string) {
+// stage is a server and a project whose requests wait to be released.
+type stage struct {
+	t             *testing.T
+	catalog, root string
+	url           string
+	planner       *fleet.Publisher
+}
+
+func newStage(t *testing.T) *stage {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(root, "go"), nil, 0o644); err != nil {
-		t.Fatal(err)
+	t.Parallel()
+	catalog, root := fleet.Catalog(t, "")
+	url := fleet.Server(t).URL
+	return &stage{t: t, catalog: catalog, root: root, url: url, planner: fleet.NewPublisher(t, url)}
+}
+
+// worker starts a worker and waits until it serves.
+func (s *stage) worker(args ...string) *fleet.Worker {
+	s.t.Helper()
+	w := fleet.StartWorker(s.t, append([]string{"--nats-url", s.url, "--catalog", s.catalog}, args...)...)
+	w.Ready()
+	return w
+}
+
+// block sends requests that wait for release, and waits until the first runs.
+func (s *stage) block(ids ...string) {
+	s.t.Helper()
+	for _, id := range ids {
+		s.planner.MustRun("inline", "-p", "p", "--writes", "-c", blocked, "--timeout", "300", "--id", id, "--no-wait")
+	}
+	s.started(0)
+}
+
+// started waits for the start number n.
+func (s *stage) started(n int) {
+	s.t.Helper()
+	waitForFile(s.t, filepath.Join(s.root, fmt.Sprintf("started-%d", n)))
+}
+
+func (s *stage) release() {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.root, "go"), nil, 0o644); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
-// block sends a request that waits for release.
-func block(p *fleet.Publisher, id string) {
-	p.MustRun("inline", "-p", "p", "--writes", "-c", blocked, "--timeout", "300", "--id", id, "--no-wait")
+// answered checks by whom a request was answered, at which attempt.
+func (s *stage) answered(id, worker string, attempt int) {
+	s.t.Helper()
+	r := s.planner.Result(0, "result", "p", id, "--wait", "--wait-timeout", "60s")
+	if r.Attempt != attempt || r.Worker != worker {
+		s.t.Errorf("%s: attempt %d by %s, want %d by %s", id, r.Attempt, r.Worker, attempt, worker)
+	}
 }
 
 // A worker that is killed loses nothing: another one runs its request, and
 // the lost start is counted.
 func TestWorkerKilled(t *testing.T) {
-	t.Parallel()
-	catalog, root := fleet.Catalog(t, "")
-	server := fleet.Server(t)
-	first := fleet.StartWorker(t, "--nats-url", server.URL, "--catalog", catalog, "--name", "first")
-	first.Ready()
-	p := fleet.NewPublisher(t, server.URL)
-	block(p, "one")
-	waitForFile(t, filepath.Join(root, "started-0"))
+	s := newStage(t)
+	first := s.worker("--name", "first")
+	s.block("one")
 	first.Kill()
 
-	second := fleet.StartWorker(t, "--nats-url", server.URL, "--catalog", catalog, "--name", "second")
-	second.Ready()
-	waitForFile(t, filepath.Join(root, "started-1"))
-	release(t, root)
-	r := p.Result(0, "result", "p", "one", "--wait", "--wait-timeout", "60s")
-	if r.Attempt != 2 || r.Worker != "second" {
-		t.Errorf("attempt %d by %s, want 2 by second", r.Attempt, r.Worker)
-	}
+	s.worker("--name", "second")
+	s.started(1)
+	s.release()
+	s.answered("one", "second", 2)
 }
 
 // A drain lets running tools end and leaves the rest to others.
 func TestDrainFinishesWhatRuns(t *testing.T) {
-	t.Parallel()
-	catalog, root := fleet.Catalog(t, "")
-	server := fleet.Server(t)
-	worker := fleet.StartWorker(t, "--nats-url", server.URL, "--catalog", catalog, "--concurrency", "1")
-	worker.Ready()
-	p := fleet.NewPublisher(t, server.URL)
-	for _, id := range []string{"running", "queued"} {
-		block(p, id)
-	}
-	waitForFile(t, filepath.Join(root, "started-0"))
-	worker.Signal(syscall.SIGTERM)
-	worker.Logged("draining", nil)
-	release(t, root)
-	worker.WaitExit(0)
-	if r := p.Result(0, "result", "p", "running"); r.Attempt != 1 {
-		t.Errorf("running: attempt %d, want 1", r.Attempt)
-	}
-	if _, err := os.Lstat(filepath.Join(root, "started-1")); err == nil {
+	s := newStage(t)
+	first := s.worker("--name", "first", "--concurrency", "1")
+	s.block("running", "queued")
+	first.Signal(syscall.SIGTERM)
+	first.Logged("draining", nil)
+	s.release()
+	first.WaitExit(0)
+	s.answered("running", "first", 1)
+	if _, err := os.Lstat(filepath.Join(s.root, "started-1")); err == nil {
 		t.Error("queued: it was started during the drain")
 	}
-	next := fleet.StartWorker(t, "--nats-url", server.URL, "--catalog", catalog)
-	next.Ready()
-	if r := p.Result(0, "result", "p", "queued", "--wait", "--wait-timeout", "60s"); r.Attempt != 1 {
-		t.Errorf("queued: attempt %d, want 1", r.Attempt)
-	}
+	s.worker("--name", "second")
+	s.answered("queued", "second", 1)
 }
 
 // A second signal stops what runs at once; it is given back and does not
 // count as a failed attempt.
 func TestSecondSignalGivesBack(t *testing.T) {
-	t.Parallel()
-	catalog, root := fleet.Catalog(t, "")
-	server := fleet.Server(t)
-	worker := fleet.StartWorker(t, "--nats-url", server.URL, "--catalog", catalog, "--name", "first")
-	worker.Ready()
-	p := fleet.NewPublisher(t, server.URL)
-	block(p, "one")
-	waitForFile(t, filepath.Join(root, "started-0"))
-	worker.Signal(syscall.SIGTERM)
-	worker.Logged("draining", nil)
-	worker.Signal(syscall.SIGTERM)
-	worker.WaitExit(0)
+	s := newStage(t)
+	first := s.worker("--name", "first")
+	s.block("one")
+	first.Signal(syscall.SIGTERM)
+	first.Logged("draining", nil)
+	first.Signal(syscall.SIGTERM)
+	first.WaitExit(0)
 
-	release(t, root)
-	next := fleet.StartWorker(t, "--nats-url", server.URL, "--catalog", catalog, "--name", "second")
-	next.Ready()
-	r := p.Result(0, "result", "p", "one", "--wait", "--wait-timeout", "60s")
-	if r.Attempt != 1 || r.Worker != "second" {
-		t.Errorf("attempt %d by %s, want 1 by second", r.Attempt, r.Worker)
-	}
+	s.release()
+	s.worker("--name", "second")
+	s.answered("one", "second", 1)
 }

@@ -69,32 +69,38 @@ func (w *Worker) Logged(msg string, members map[string]any) map[string]any {
 	w.t.Helper()
 	deadline := time.After(patience)
 	for {
-		lines, changed := w.log.lines()
-		for _, l := range lines {
-			if l["msg"] == msg && holds(l, members) {
-				return l
-			}
+		ended := w.Ended() // asked first, so that its last line is seen
+		lines, changed := w.matching(msg, members)
+		switch {
+		case len(lines) > 0:
+			return lines[0]
+		case ended:
+			w.t.Fatalf("worker ended (%v) without logging %q %v", w.cmd.ProcessState, msg, members)
 		}
 		select {
 		case <-changed:
 		case <-deadline:
 			w.t.Fatalf("worker did not log %q %v in %s", msg, members, patience)
 		}
-		if w.Ended() {
-			if lines, _ := w.log.lines(); !found(lines, msg, members) {
-				w.t.Fatalf("worker ended (%v) without logging %q %v", w.cmd.ProcessState, msg, members)
-			}
-		}
 	}
 }
 
-func found(lines []map[string]any, msg string, members map[string]any) bool {
+// Count is how many lines have this message and these members.
+func (w *Worker) Count(msg string, members map[string]any) int {
+	lines, _ := w.matching(msg, members)
+	return len(lines)
+}
+
+// matching are the lines with this message and these members, and a channel
+// that is closed when there may be more.
+func (w *Worker) matching(msg string, members map[string]any) (out []map[string]any, changed <-chan struct{}) {
+	lines, changed := w.log.lines()
 	for _, l := range lines {
 		if l["msg"] == msg && holds(l, members) {
-			return true
+			out = append(out, l)
 		}
 	}
-	return false
+	return out, changed
 }
 
 func holds(line, members map[string]any) bool {
@@ -106,17 +112,6 @@ func holds(line, members map[string]any) bool {
 	return true
 }
 
-// Count is how many lines have this message and these members.
-func (w *Worker) Count(msg string, members map[string]any) (n int) {
-	lines, _ := w.log.lines()
-	for _, l := range lines {
-		if l["msg"] == msg && holds(l, members) {
-			n++
-		}
-	}
-	return n
-}
-
 // Ended reports whether the process has ended.
 func (w *Worker) Ended() bool {
 	select {
@@ -126,9 +121,6 @@ func (w *Worker) Ended() bool {
 		return false
 	}
 }
-
-// PID is the worker's process id.
-func (w *Worker) PID() int { return w.cmd.Process.Pid }
 
 // Signal sends a signal.
 func (w *Worker) Signal(s syscall.Signal) {
